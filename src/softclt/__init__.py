@@ -1,0 +1,61 @@
+"""Soft contrastive learning for time series."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Public name -> the module that has it. Loaded on first use, so that `import softclt` stays quick.
+_HOMES = {
+    "SoftContrastiveLoss": "softclt.losses",
+    "SoftInstanceLoss": "softclt.losses",
+    "SoftTemporalLoss": "softclt.losses",
+    "TS2Vec": "softclt.methods",
+    "load_model": "softclt.methods",
+    "pairwise_distance": "softclt.distances",
+    "load": "softclt.data",
+    "evaluate": "softclt.tasks",
+}
+_MODULES = ("assignments", "data", "distances", "functional", "losses", "methods", "tasks")
+
+if TYPE_CHECKING:
+    from softclt import assignments as assignments
+    from softclt import data as data
+    from softclt import distances as distances
+    from softclt import functional as functional
+    from softclt import losses as losses
+    from softclt import methods as methods
+    from softclt import tasks as tasks
+    from softclt.data import load as load
+    from softclt.distances import pairwise_distance as pairwise_distance
+    from softclt.losses import SoftContrastiveLoss as SoftContrastiveLoss
+    from softclt.losses import SoftInstanceLoss as SoftInstanceLoss
+    from softclt.losses import SoftTemporalLoss as SoftTemporalLoss
+    from softclt.methods import TS2Vec as TS2Vec
+    from softclt.methods import load_model as load_model
+    from softclt.tasks import evaluate as evaluate
+
+__all__ = [
+    "SoftContrastiveLoss",
+    "SoftInstanceLoss",
+    "SoftTemporalLoss",
+    "TS2Vec",
+    "__version__",
+    "evaluate",
+    "functional",
+    "load",
+    "load_model",
+    "pairwise_distance",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return import_module(f"softclt.{name}")
+    raise AttributeError(f"module 'softclt' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, *_MODULES})

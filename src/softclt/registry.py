@@ -1,0 +1,94 @@
+"""Named things with capabilities: distances, assignments, methods, tasks, data sets."""
+
+from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+PLUGIN_GROUP = "softclt.plugins"
+
+
+class Registry(Generic[T]):
+    """A table from names to objects, each with tags that callers and tests can ask for.
+
+    A package outside registers its own things by naming a module in the entry-point group
+    ``softclt.plugins``; it is imported when an unknown name is asked for, or all names are.
+
+    Args:
+        kind: What the table holds, in the singular; error messages use it.
+
+    Example:
+        >>> shapes = Registry("shape")
+        >>> @shapes.register("square", corners=4)
+        ... def square(side):
+        ...     return side**2
+        >>> shapes["square"](3), shapes.names(corners=4), shapes.tags("square")
+        (9, ['square'], {'corners': 4})
+        >>> shapes["sqare"]
+        Traceback (most recent call last):
+        ...
+        ValueError: unknown shape 'sqare'; known: square
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._items: dict[str, T] = {}
+        self._tags: dict[str, dict[str, Any]] = {}
+        self._plugins_loaded = False
+
+    def register(self, name: str, **tags: Any) -> Callable[[T], T]:
+        """Decorator that enters an object under ``name``; a name is given only once."""
+
+        def enter(item: T) -> T:
+            if name in self._items and self._items[name] is not item:
+                raise ValueError(f"the {self.kind} {name!r} is registered already")
+            self._items[name] = item
+            self._tags[name] = tags
+            return item
+
+        return enter
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._items:
+            self._load_plugins()
+        if name not in self._items:
+            raise ValueError(
+                f"unknown {self.kind} {name!r}; known: {', '.join(sorted(self._items))}"
+            )
+        return self._items[name]
+
+    def __contains__(self, name: object) -> bool:
+        if name not in self._items:
+            self._load_plugins()
+        return name in self._items
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def names(self, **tags: Any) -> list[str]:
+        """Sorted names of everything whose tags include ``tags``."""
+        self._load_plugins()
+        return sorted(
+            name
+            for name, own in self._tags.items()
+            if all(own.get(key) == value for key, value in tags.items())
+        )
+
+    def tags(self, name: str) -> dict[str, Any]:
+        """Tags that ``name`` was registered with."""
+        self[name]
+        return dict(self._tags[name])
+
+    def name_of(self, item: T) -> str:
+        """The name under which ``item`` was registered."""
+        for name, own in self._items.items():
+            if own is item:
+                return name
+        raise ValueError(f"{item!r} is not a registered {self.kind}")
+
+    def _load_plugins(self) -> None:
+        if not self._plugins_loaded:
+            self._plugins_loaded = True
+            for plugin in entry_points(group=PLUGIN_GROUP):
+                plugin.load()
