@@ -1,0 +1,24 @@
+"""Fixtures shared by all tests; this folder is on the path, so that `import naive` works."""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def shared_folder() -> Path:
+    """The folder of golden numbers and real data beside the checkout, or a skip."""
+    folder = Path(os.environ.get("SOFTCLT_SHARED", Path(__file__).parents[2] / "shared"))
+    if not folder.is_dir():
+        pytest.skip("the shared folder with golden numbers and real data is not here")
+    return folder
