@@ -94,19 +94,22 @@ def warn_if_axes_look_swapped(X: Floats, name: str = "X") -> None:
 
 def observed_steps(X: Floats) -> NDArray[np.bool_]:
     """Steps at which every channel has a value, ``(N, T)``."""
-    return ~np.isnan(X).any(axis=1)
+    missing: NDArray[np.bool_] = np.isnan(X).any(axis=1)
+    return ~missing
 
 
 def series_lengths(X: Floats) -> NDArray[np.int64]:
     """Steps of each series up to its last one with any value, ``(N,)``; 0 where all is missing."""
-    some = ~np.isnan(X).all(axis=1)  # (N, T)
-    last = X.shape[-1] - np.argmax(some[:, ::-1], axis=1)
-    return np.where(some.any(axis=1), last, 0).astype(np.int64)
+    empty: NDArray[np.bool_] = np.isnan(X).all(axis=1)  # (N, T)
+    last = X.shape[-1] - np.argmin(empty[:, ::-1], axis=1)
+    return np.where(empty.all(axis=1), 0, last).astype(np.int64)
 
 
 def check_distances(distances: Any, n: int, *, name: str = "distances") -> Floats:
     """A square matrix of finite, non-negative distances between ``n`` series."""
-    matrix = _as_floats(distances.detach().cpu() if hasattr(distances, "detach") else distances, name)
+    matrix = _as_floats(
+        distances.detach().cpu() if hasattr(distances, "detach") else distances, name
+    )
     if matrix.shape != (n, n):
         raise ValueError(
             f"{name} has shape {matrix.shape}; expected ({n}, {n}), one row and column a series"
@@ -145,7 +148,9 @@ def check_range(
     if ok and low <= value <= high and not (open_low and value == low):
         return
     end = "" if high == math.inf else f" and at most {high:g}"
-    raise ValueError(f"{name} is {value!r}; expected a number {'>' if open_low else '>='} {low:g}{end}")
+    raise ValueError(
+        f"{name} is {value!r}; expected a number {'>' if open_low else '>='} {low:g}{end}"
+    )
 
 
 def _as_floats(X: Any, name: str) -> Floats:
@@ -169,7 +174,9 @@ def _stack(series: list[Floats], name: str) -> Floats:
     if not series:
         raise ValueError(f"{name} is empty: 0 sample(s); {_EXPECTED}")
     if series[0].ndim not in (1, 2) or any(s.ndim != series[0].ndim for s in series):
-        raise ValueError(f"{name} holds arrays of shape {[s.shape for s in series[:3]]}; {_EXPECTED}")
+        raise ValueError(
+            f"{name} holds arrays of shape {[s.shape for s in series[:3]]}; {_EXPECTED}"
+        )
     two_d = [np.atleast_2d(s) for s in series]  # (D, T_i)
     channels = {s.shape[0] for s in two_d}
     if len(channels) > 1:

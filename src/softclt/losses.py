@@ -1,0 +1,218 @@
+"""The losses as modules that own the sharpness: plug them into any training loop with two views."""
+
+import torch
+from torch import Tensor, nn
+
+from softclt import functional
+from softclt.assignments import check_assignment, instance_weights, temporal_weights
+from softclt.validation import check_range
+
+
+class _InstancePolicy(nn.Module):
+    """Turns normalised distances into instance weights."""
+
+    def __init__(self, tau: float | None, alpha: float, assignment: str) -> None:
+        super().__init__()
+        check_assignment(assignment, tau, kind="instance")
+        check_range(alpha, "alpha", 0, 1, open_low=True)
+        self.tau, self.alpha, self.assignment = tau, alpha, assignment
+
+    def forward(self, z: Tensor, distances: Tensor | None) -> Tensor | None:
+        """Weights ``(N, N)`` for embeddings ``(..., N, T, M)``, or None: hard."""
+        if self.tau is None or self.assignment == "hard":
+            return None
+        if distances is None:
+            raise ValueError(
+                "tau_instance is set, so the loss needs `distances` of shape (N, N) in [0, 1]"
+            )
+        n = z.shape[-3]
+        if distances.shape[-2:] != (n, n):
+            raise ValueError(
+                f"distances have shape {tuple(distances.shape)}; "
+                f"expected ({n}, {n}) for a batch of {n} series"
+            )
+        # On a GPU this look would stall every step; there the contract is the caller's.
+        if not distances.is_cuda and not bool(((distances >= 0) & (distances <= 1)).all()):
+            raise ValueError(
+                "distances must be in [0, 1]; normalise them over the data set first, "
+                'e.g. pairwise_distance(X, normalize="minmax")'
+            )
+        return instance_weights(distances, self.tau, self.alpha, self.assignment)
+
+    def extra_repr(self) -> str:
+        """What the module prints as."""
+        return f"tau={self.tau}, alpha={self.alpha}, assignment={self.assignment!r}"
+
+
+class _TemporalPolicy(nn.Module):
+    """Makes the weights by lag, once for each length and level."""
+
+    def __init__(self, tau: float | None, assignment: str, growth: float, cut: float) -> None:
+        super().__init__()
+        check_assignment(assignment, tau, kind="temporal")
+        check_range(growth, "tau_growth", 0, open_low=True)
+        check_range(cut, "weight_cut", 0, 1)
+        self.tau, self.assignment, self.growth, self.cut = tau, assignment, growth, cut
+        self._made: dict[tuple[int, int, torch.dtype, torch.device], Tensor] = {}
+
+    def forward(self, z: Tensor) -> functional.TemporalWeights | None:
+        """The function that :func:`softclt.functional.hierarchical_loss` wants, or None: hard."""
+        if self.tau is None or self.assignment == "hard":
+            return None
+        dtype = torch.promote_types(z.dtype, torch.float32)
+
+        def by_lag(length: int, level: int) -> Tensor:
+            key = (length, level, dtype, z.device)
+            if key not in self._made:
+                weights = temporal_weights(
+                    length, self.tau, self.assignment, level, self.growth, self.cut, dtype
+                )
+                assert weights is not None
+                self._made[key] = weights.to(z.device)
+            return self._made[key]
+
+        return by_lag
+
+    def extra_repr(self) -> str:
+        """What the module prints as."""
+        return (
+            f"tau={self.tau}, assignment={self.assignment!r}, growth={self.growth}, cut={self.cut}"
+        )
+
+
+class SoftInstanceLoss(nn.Module):
+    """Soft instance-wise contrastive loss at one resolution.
+
+    Args:
+        tau_instance: Sharpness of the assignment; ``None`` keeps it hard.
+        alpha: Upper bound of the weight between two different series.
+        instance_assignment: sigmoid, gaussian, laplacian, linear or hard.
+        normalize_weights: Divide the weights of each anchor by their sum.
+
+    Example:
+        >>> criterion = SoftInstanceLoss(tau_instance=5.0)
+        >>> z1, z2 = torch.randn(4, 16, 8), torch.randn(4, 16, 8)
+        >>> criterion(z1, z2, distances=torch.rand(4, 4)).shape
+        torch.Size([])
+    """
+
+    def __init__(
+        self,
+        tau_instance: float | None = 20.0,
+        alpha: float = 0.5,
+        instance_assignment: str = "sigmoid",
+        normalize_weights: bool = False,
+    ) -> None:
+        super().__init__()
+        self.instance = _InstancePolicy(tau_instance, alpha, instance_assignment)
+        self.normalize_weights = normalize_weights
+
+    def forward(
+        self, z1: Tensor, z2: Tensor, distances: Tensor | None = None, mask: Tensor | None = None
+    ) -> Tensor:
+        """Loss of two views ``(N, T, M)``; ``distances`` ``(N, N)`` in [0, 1], mask True = real."""
+        weights = self.instance(z1, distances)
+        return functional.soft_instance_loss(z1, z2, weights, mask, self.normalize_weights)
+
+
+class SoftTemporalLoss(nn.Module):
+    """Soft temporal contrastive loss at one resolution.
+
+    Args:
+        tau_temporal: Sharpness of the assignment, by step of lag; ``None`` keeps it hard.
+        temporal_assignment: sigmoid, gaussian, laplacian, linear, neighbor or hard. For neighbor,
+            ``tau_temporal`` is the window as a share of the length.
+        normalize_weights: Divide the weights of each anchor by their sum.
+        weight_cut: Weights below it become 0.
+
+    Example:
+        >>> z1, z2 = torch.randn(4, 16, 8), torch.randn(4, 16, 8)
+        >>> SoftTemporalLoss(tau_temporal=1.0)(z1, z2).shape
+        torch.Size([])
+    """
+
+    def __init__(
+        self,
+        tau_temporal: float | None = 1.0,
+        temporal_assignment: str = "sigmoid",
+        normalize_weights: bool = False,
+        weight_cut: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.temporal = _TemporalPolicy(tau_temporal, temporal_assignment, 1, weight_cut)
+        self.normalize_weights = normalize_weights
+
+    def forward(self, z1: Tensor, z2: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Loss of two views ``(N, T, M)``; mask ``(N, T)`` is True where a step is real."""
+        by_lag = self.temporal(z1)
+        weights = None if by_lag is None else by_lag(z1.shape[-2], 0)
+        return functional.soft_temporal_loss(z1, z2, weights, mask, self.normalize_weights)
+
+
+class SoftContrastiveLoss(nn.Module):
+    """Soft contrastive loss over instances and time, at every resolution of the series.
+
+    Args:
+        tau_instance: Sharpness of the instance assignment; ``None`` keeps it hard.
+        tau_temporal: Sharpness of the temporal assignment; ``None`` keeps it hard.
+        alpha: Upper bound of the weight between two different series.
+        lam: Share of the instance term.
+        instance_assignment: sigmoid, gaussian, laplacian, linear or hard.
+        temporal_assignment: sigmoid, gaussian, laplacian, linear, neighbor or hard.
+        hierarchical: Average over all resolutions (max-pooling by 2) instead of the full one alone.
+        tau_growth: Temporal sharpness grows by this factor a level; 1 keeps it constant.
+        normalize_weights: Divide the weights of each anchor by their sum.
+        weight_cut: Temporal weights below it become 0 (1e-6 in the authors' code).
+
+    Example:
+        >>> criterion = SoftContrastiveLoss(tau_instance=10.0, tau_temporal=2.0)
+        >>> z1, z2 = torch.randn(4, 16, 8), torch.randn(4, 16, 8)
+        >>> criterion(z1, z2, distances=torch.rand(4, 4)).shape
+        torch.Size([])
+    """
+
+    def __init__(
+        self,
+        tau_instance: float | None = 20.0,
+        tau_temporal: float | None = 1.0,
+        alpha: float = 0.5,
+        lam: float = 0.5,
+        instance_assignment: str = "sigmoid",
+        temporal_assignment: str = "sigmoid",
+        hierarchical: bool = True,
+        tau_growth: float = 2,
+        normalize_weights: bool = False,
+        weight_cut: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_range(lam, "lam", 0, 1)
+        self.instance = _InstancePolicy(tau_instance, alpha, instance_assignment)
+        self.temporal = _TemporalPolicy(tau_temporal, temporal_assignment, tau_growth, weight_cut)
+        self.lam, self.hierarchical, self.normalize_weights = lam, hierarchical, normalize_weights
+
+    def forward(
+        self, z1: Tensor, z2: Tensor, distances: Tensor | None = None, mask: Tensor | None = None
+    ) -> Tensor:
+        """Loss of two views ``(N, T, M)``; ``distances`` ``(N, N)`` in [0, 1], mask True = real."""
+        instance = self.instance(z1, distances) if self.lam > 0 else None
+        by_lag = self.temporal(z1)
+        if self.hierarchical:
+            return functional.hierarchical_loss(
+                z1, z2, instance, by_lag, self.lam, mask, self.normalize_weights
+            )
+        temporal = None if by_lag is None else by_lag(z1.shape[-2], 0)
+        total = z1.new_zeros(z1.shape[:-3], dtype=torch.promote_types(z1.dtype, torch.float32))
+        if self.lam > 0:
+            loss = functional.soft_instance_loss(z1, z2, instance, mask, self.normalize_weights)
+            total = total + self.lam * loss
+        if self.lam < 1:
+            loss = functional.soft_temporal_loss(z1, z2, temporal, mask, self.normalize_weights)
+            total = total + (1 - self.lam) * loss
+        return total
+
+    def extra_repr(self) -> str:
+        """What the module prints as."""
+        return (
+            f"lam={self.lam}, hierarchical={self.hierarchical}, "
+            f"normalize_weights={self.normalize_weights}"
+        )
