@@ -94,13 +94,12 @@ def warn_if_axes_look_swapped(X: Floats, name: str = "X") -> None:
 
 def observed_steps(X: Floats) -> NDArray[np.bool_]:
     """Steps at which every channel has a value, ``(N, T)``."""
-    missing: NDArray[np.bool_] = np.isnan(X).any(axis=1)
-    return ~missing
+    return np.asarray(np.logical_not(np.isnan(X)).all(axis=1))
 
 
 def series_lengths(X: Floats) -> NDArray[np.int64]:
     """Steps of each series up to its last one with any value, ``(N,)``; 0 where all is missing."""
-    empty: NDArray[np.bool_] = np.isnan(X).all(axis=1)  # (N, T)
+    empty = np.asarray(np.isnan(X).all(axis=1))  # (N, T)
     last = X.shape[-1] - np.argmin(empty[:, ::-1], axis=1)
     return np.where(empty.all(axis=1), 0, last).astype(np.int64)
 

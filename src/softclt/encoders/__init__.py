@@ -1,0 +1,4 @@
+"""Networks from series to representations."""
+
+from softclt.encoders.base import Encoder as Encoder
+from softclt.encoders.dilated import DilatedEncoder as DilatedEncoder

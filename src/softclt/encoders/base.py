@@ -1,0 +1,31 @@
+"""What inference expects of an encoder."""
+
+from abc import abstractmethod
+
+from torch import Tensor, nn
+
+
+class Encoder(nn.Module):
+    """A network from series ``(B, D, T)``, NaN where missing, to representations ``(B, T, M)``.
+
+    Attributes:
+        mask_padding: Whether padding is kept out; pooling then sees observed steps only.
+        n_layers: Blocks that can be read out.
+    """
+
+    mask_padding: bool
+    n_layers: int
+
+    @abstractmethod
+    def forward(
+        self,
+        x: Tensor,
+        keep: Tensor | None = None,
+        dropout: Tensor | None = None,
+        layer: int | None = None,
+    ) -> Tensor:
+        """Representations; ``layer`` stops after that block."""
+
+    @abstractmethod
+    def all_layers(self, x: Tensor) -> Tensor:
+        """Outputs of all blocks side by side."""

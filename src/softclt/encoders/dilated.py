@@ -1,0 +1,126 @@
+"""The dilated convolutional encoder of TS2Vec: a representation for every step."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from softclt.encoders.base import Encoder
+
+
+class DilatedEncoder(Encoder):
+    """Residual blocks of dilated convolutions, dilation 2^i in block i; same length out as in.
+
+    Randomness is not drawn here: what is hidden or dropped comes in with the call.
+
+    Args:
+        n_channels: Channels D of the series.
+        output_dims: Size M of the representation.
+        hidden_dims: Channels of all blocks but the last.
+        depth: Blocks before the last one.
+        mask_padding: Keep the steps before a series' first and behind its last value at zero in
+            every layer, so that padding changes nothing. The original lets it in (False).
+
+    Example:
+        >>> DilatedEncoder(n_channels=2, output_dims=16, depth=3)(torch.randn(4, 2, 50)).shape
+        torch.Size([4, 50, 16])
+    """
+
+    def __init__(
+        self,
+        n_channels: int,
+        output_dims: int = 320,
+        hidden_dims: int = 64,
+        depth: int = 10,
+        mask_padding: bool = True,
+    ) -> None:
+        super().__init__()
+        self.mask_padding = mask_padding
+        self.n_layers = depth + 1
+        self.input = nn.Conv1d(n_channels, hidden_dims, 1)
+        widths = [hidden_dims] * (depth + 1) + [output_dims]
+        self.blocks = nn.ModuleList(
+            _Block(widths[i], widths[i + 1], 2**i, project=i == depth) for i in range(depth + 1)
+        )
+
+    def forward(
+        self,
+        x: Tensor,
+        keep: Tensor | None = None,
+        dropout: Tensor | None = None,
+        layer: int | None = None,
+    ) -> Tensor:
+        """Representations ``(B, T, M)`` of series ``(B, D, T)`` in which NaN is missing.
+
+        Args:
+            x: Series; a step with any missing channel is missing.
+            keep: ``(B, T)``, False where a step is hidden from the network.
+            dropout: ``(B, T, M)`` factors on the output, 0 where an entry is dropped.
+            layer: Stop after this block (0 is the first) instead of the last.
+        """
+        return self._run(x, keep, dropout, layer)[-1]
+
+    def all_layers(self, x: Tensor) -> Tensor:
+        """Outputs of all blocks side by side, ``(B, T, depth * hidden_dims + ... + M)``."""
+        return torch.cat(self._run(x, None, None, None, every=True), dim=-1)
+
+    def _run(
+        self,
+        x: Tensor,
+        keep: Tensor | None,
+        dropout: Tensor | None,
+        layer: int | None,
+        every: bool = False,
+    ) -> list[Tensor]:
+        visible = ~x.isnan().any(dim=1, keepdim=True)  # (B, 1, T)
+        inside = _inside(visible).to(x) if self.mask_padding else None
+        x = x.masked_fill(~visible, 0.0)
+        if keep is not None:
+            visible = visible & keep[:, None]
+        h = (
+            self.input(x) * visible
+        )  # (B, hidden, T); hidden steps are zero behind the projection too
+        n_blocks = len(self.blocks) if layer is None else layer + 1
+        outputs = []
+        for i, block in enumerate(self.blocks[:n_blocks]):
+            h = block(h, inside)
+            if every or i == n_blocks - 1:
+                outputs.append(h.mT)  # (B, T, M)
+        if dropout is not None:
+            outputs[-1] = outputs[-1] * dropout
+        return outputs
+
+
+class _Block(nn.Module):
+    """GELU, convolution, GELU, convolution, plus the input."""
+
+    def __init__(self, n_in: int, n_out: int, dilation: int, project: bool) -> None:
+        super().__init__()
+        self.conv1 = _DilatedConv(n_in, n_out, 3, dilation=dilation, padding=dilation)
+        self.conv2 = _DilatedConv(n_out, n_out, 3, dilation=dilation, padding=dilation)
+        self.project = nn.Conv1d(n_in, n_out, 1) if project else nn.Identity()
+
+    def forward(self, x: Tensor, inside: Tensor | None) -> Tensor:
+        # The bias writes into padding; before a convolution reads it, it is zero again, as the
+        # convolution's own padding behind an unpadded series would be.
+        h = self.conv1(_activate(x, inside))
+        out: Tensor = self.conv2(_activate(h, inside)) + self.project(x)
+        return out
+
+
+class _DilatedConv(nn.Conv1d):
+    def forward(self, x: Tensor) -> Tensor:
+        if self.dilation[0] >= x.shape[-1]:  # the outer taps see nothing but padding
+            return F.conv1d(x, self.weight[..., 1:2], self.bias)
+        return super().forward(x)
+
+
+def _activate(x: Tensor, inside: Tensor | None) -> Tensor:
+    x = F.gelu(x)
+    return x if inside is None else x * inside
+
+
+def _inside(visible: Tensor) -> Tensor:
+    """True from the first visible step to the last, ``(B, 1, T)``."""
+    seen = visible.cumsum(dim=-1) > 0
+    ahead = visible.flip(-1).cumsum(dim=-1).flip(-1) > 0
+    return seen & ahead

@@ -1,0 +1,138 @@
+"""From a trained encoder to representations: any length, memory bounded by the batch."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softclt.encoders import Encoder
+from softclt.validation import check_choice, check_range, observed_steps, series_lengths
+
+LEVELS = ("instance", "timestamp", "window")
+POOLINGS = ("max", "mean")
+LAYERS = ("last", "all")
+
+Forward = Callable[[Tensor], Tensor]
+
+# Steps of all series in a forward pass; at M = 320 a layer's output is then 84 MB.
+_STEPS_AT_ONCE = 1 << 16
+
+
+@torch.no_grad()
+def encode(
+    module: Encoder,
+    X: NDArray[np.float32],
+    *,
+    level: str = "instance",
+    window: int | None = None,
+    stride: int | None = None,
+    causal: bool = False,
+    context: int = 200,
+    pooling: str = "max",
+    layers: str = "last",
+    layer: int | None = None,
+) -> NDArray[np.float32]:
+    """Representations of series ``(N, D, T)`` at the asked level.
+
+    Args:
+        module: The encoder.
+        X: Series, NaN where missing.
+        level: ``instance``: one vector a series ``(N, M)``. ``timestamp``: one a step
+            ``(N, T, M)``, NaN where a series has ended. ``window``: one for each window
+            ``(N, W, M)``, NaN where a window has no value.
+        window: Steps of a window.
+        stride: Steps from one window to the next; ``window`` if None.
+        causal: A step sees itself and ``context`` steps before it, nothing later.
+        context: How far back a causal step sees.
+        pooling: How the steps of a series or window become one vector: max or mean.
+        layers: Read out the last block or all of them, side by side.
+        layer: Read out this block alone.
+    """
+    check_choice(level, LEVELS, "level")
+    check_choice(pooling, POOLINGS, "pooling")
+    check_choice(layers, LAYERS, "layers")
+    if layer is not None and not 0 <= layer < module.n_layers:
+        raise ValueError(f"layer is {layer}; the encoder has the layers 0 to {module.n_layers - 1}")
+    n, _, t = X.shape
+    if level == "window":
+        if window is None:
+            raise ValueError('level="window" needs `window`, the number of steps of a window')
+        check_range(window, "window", 1, t)
+        check_range(stride or window, "stride", 1)
+    elif window is not None or stride is not None:
+        raise ValueError(f'window and stride belong to level="window"; level is {level!r}')
+    if causal:
+        check_range(context, "context", 0)
+
+    device = next(module.parameters()).device
+    dtype = next(module.parameters()).dtype
+    # With padding let in, as the original has it, every step counts; else only observed ones do.
+    real = observed_steps(X) if module.mask_padding else np.ones((n, t), dtype=bool)
+    lengths = series_lengths(X) if module.mask_padding else np.full(n, t)
+
+    def forward(x: Tensor) -> Tensor:
+        if layers == "all" and layer is None:
+            return module.all_layers(x)
+        return module.forward(x, layer=layer)
+
+    results = []
+    batch = max(1, _STEPS_AT_ONCE // (t * (context + 1 if causal else 1)))
+    was_training = module.training
+    module.eval()
+    for start in range(0, n, batch):
+        rows = slice(start, start + batch)
+        longest = max(1, int(lengths[rows].max()))
+        x = torch.as_tensor(X[rows, :, :longest], device=device, dtype=dtype)
+        r = torch.as_tensor(real[rows, :longest], device=device)
+        z = _causal(forward, x, context) if causal else forward(x)  # (B, longest, M)
+        if level == "timestamp":
+            past_end = torch.arange(longest, device=device) >= torch.as_tensor(
+                lengths[rows], device=device
+            ).unsqueeze(1)
+            out = z.masked_fill(past_end[..., None], float("nan"))
+            out = _fill_end(out, t, dim=1)
+        elif level == "window":
+            assert window is not None
+            step = stride or window
+            if longest < t:  # windows behind the end of these series exist for the others
+                z, r = _fill_end(z, t, dim=1), _fill_end(r, t, dim=1)
+            z, r = z.unfold(1, window, step).mT, r.unfold(1, window, step)  # (B, W, window, ...)
+            out = _pool(z, r, pooling)
+        else:
+            out = _pool(z, r, pooling)
+        results.append(out.float().cpu().numpy())
+    module.train(was_training)
+    return np.concatenate(results)
+
+
+def _pool(z: Tensor, real: Tensor, pooling: str) -> Tensor:
+    """Pool ``(..., T, M)`` over the real steps; NaN where there is none."""
+    hidden = ~real[..., None]
+    if pooling == "max":
+        pooled = z.masked_fill(hidden, float("-inf")).amax(dim=-2)
+    else:
+        pooled = z.masked_fill(hidden, 0.0).sum(dim=-2) / real.sum(dim=-1, keepdim=True)
+    return pooled.masked_fill(~real.any(dim=-1, keepdim=True), float("nan"))
+
+
+def _fill_end(x: Tensor, length: int, dim: int) -> Tensor:
+    """Extend an axis to ``length`` with NaN (False for masks)."""
+    shape = list(x.shape)
+    shape[dim] = length - shape[dim]
+    fill = x.new_zeros(shape) if x.dtype == torch.bool else x.new_full(shape, float("nan"))
+    return torch.cat([x, fill], dim=dim)
+
+
+def _causal(forward: Forward, x: Tensor, context: int) -> Tensor:
+    """The last step of a window of ``context`` + 1 steps, for every step: ``(B, T, M)``."""
+    b, d, _ = x.shape
+    before = x.new_full((b, d, context), float("nan"))
+    windows = torch.cat([before, x], dim=-1).unfold(-1, context + 1, 1)  # (B, D, T, context + 1)
+    at_once = max(1, _STEPS_AT_ONCE // (b * (context + 1)))
+    last = []
+    for part in torch.split(windows, at_once, dim=2):
+        flat = part.transpose(1, 2).reshape(-1, d, context + 1)
+        last.append(forward(flat)[:, -1].reshape(b, part.shape[2], -1))
+    return torch.cat(last, dim=1)

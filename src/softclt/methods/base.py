@@ -1,0 +1,386 @@
+"""The shell around every method: scikit-learn's contract, scaling, distances, training, files."""
+
+import copy
+import os
+import time
+import warnings
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from softclt import inference, persistence
+from softclt.data.base import fingerprint
+from softclt.distances import normalize_distances, pairwise_distance
+from softclt.encoders import Encoder
+from softclt.methods.presets import preset
+from softclt.preparation import (
+    Float32s,
+    Float64s,
+    apply_scale,
+    centre,
+    channel_scale,
+    scale_each_series,
+    split_sections,
+)
+from softclt.registry import Registry
+from softclt.training import Batch, StepDraws, TrainingState, fit_loop
+from softclt.training.loop import HALF_PRECISION, PRECISIONS, optimizer_tensors, restore_optimizer
+from softclt.training.randomness import Stream, torch_seed
+from softclt.validation import (
+    Floats,
+    check_choice,
+    check_distances,
+    check_random_state_seed,
+    check_range,
+    check_series,
+    observed_steps,
+    warn_if_axes_look_swapped,
+)
+
+methods: Registry[type["RepresentationLearner"]] = Registry("method")
+
+
+class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """``fit``, ``transform``, ``encode`` and files; a method adds ``__init__`` and three hooks.
+
+    The hooks are ``_build`` (the network), ``_loss`` (of a batch) and ``_instance_weights`` (soft
+    assignments from normalised distances). The parameters used here are documented in TS2Vec.
+    """
+
+    n_features_in_: int
+    scale_: tuple[Float64s, Float64s] | None
+    seed_: int
+    device_: str
+    fingerprint_: str
+    n_iter_: int
+    history_: dict[str, Any]
+    module_: Encoder
+    training_state_: TrainingState
+
+    @abstractmethod
+    def _build(self, n_channels: int) -> Encoder: ...
+
+    @abstractmethod
+    def _loss(self, module: Encoder, batch: Batch, draws: StepDraws) -> Tensor: ...
+
+    @abstractmethod
+    def _instance_weights(self, distances: Tensor) -> Tensor | None: ...
+
+    def _check_parameters(self) -> None:
+        check_choice(self.scale, (None, "channel"), "scale")
+        check_choice(self.distance_scale, (None, "series"), "distance_scale")
+        check_choice(self.distance_mode, ("auto", "dense"), "distance_mode")
+        check_choice(self.distance_normalize, ("minmax", "max", "column"), "distance_normalize")
+        check_choice(self.pooling, inference.POOLINGS, "pooling")
+        check_choice(self.layers, inference.LAYERS, "layers")
+        check_choice(self.precision, (*PRECISIONS, HALF_PRECISION), "precision")
+        check_range(self.batch_size, "batch_size", 1)
+        check_range(self.lr, "lr", 0, open_low=True)
+        check_range(self.max_train_length, "max_train_length", 2)
+        for name in ("max_iter", "max_epochs"):
+            if getattr(self, name) is not None:
+                check_range(getattr(self, name), name, 0)
+
+    def fit(self, X: Any, y: Any = None, distances: Any = None) -> Self:
+        """Learn from series without labels.
+
+        Args:
+            X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
+            y: Ignored; here for pipelines.
+            distances: Raw distances ``(N, N)`` between the series, to save computing them again,
+                e.g. over a grid of taus. Ignored when tau_instance is None.
+        """
+        self._check_parameters()
+        previous = self._previous_training() if self.warm_start else None
+        X = check_series(
+            X, n_channels=self.n_features_in_ if previous is not None else None, min_length=2
+        )
+        warn_if_axes_look_swapped(X)
+        some = np.asarray(observed_steps(X).any(axis=1))
+        if not some.any():
+            raise ValueError(
+                f"X (shape {X.shape}) has no step at which all its channels have a value: "
+                "nothing can be learned from missing values alone"
+            )
+        if not some.all():
+            warnings.warn(f"{(~some).sum()} series without any value are left out", stacklevel=2)
+        seed = check_random_state_seed(self.random_state) if previous is None else self.seed_
+        device = _device(self.device)
+        if previous is None:
+            self.n_features_in_ = X.shape[1]
+            self.scale_ = channel_scale(X) if self.scale == "channel" else None
+        seen = self._scaled(X[some])
+        sections = split_sections(seen, self.max_train_length)
+        if len(sections) > len(seen):
+            sections = sections[observed_steps(sections).any(axis=1)]
+
+        start = time.perf_counter()
+        weights = self._weights(sections, seen, some, distances)
+        distance_seconds = time.perf_counter() - start
+        state = previous or self._new_training(seed, device)
+        dtype = next(state.module.parameters()).dtype
+        fit_loop(
+            state,
+            self._loss,
+            torch.as_tensor(centre(sections), dtype=dtype, device=device),
+            None if weights is None else weights.to(device=device, dtype=dtype),
+            seed=seed,
+            n_steps=self._n_steps(X.size, len(sections)),
+            batch_size=self.batch_size,
+            max_length=self.max_train_length,
+            precision=self.precision,
+            progress=self.progress,
+        )
+        self.seed_, self.device_, self.fingerprint_ = seed, str(device), fingerprint(X)
+        self.training_state_ = state
+        self.module_ = state.averaged.eval()
+        self.n_iter_ = state.step
+        self.history_ = {
+            "loss": list(state.losses),
+            "distance_mode": None if weights is None else "dense",
+            "seconds": {
+                "distances": distance_seconds,
+                "training": time.perf_counter() - start - distance_seconds,
+            },
+        }
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """One vector a series, ``(N, M)``: the steps pooled as ``pooling`` says."""
+        return self.encode(X, level="instance")
+
+    def encode(
+        self,
+        X: Any,
+        level: str = "instance",
+        *,
+        window: int | None = None,
+        stride: int | None = None,
+        causal: bool = False,
+        context: int = 200,
+        layer: int | None = None,
+    ) -> NDArray[np.float32]:
+        """Representations at a level: see :func:`softclt.inference.encode` for the arguments."""
+        check_is_fitted(self, "module_")
+        X = check_series(X, n_channels=self.n_features_in_)
+        empty = np.flatnonzero(~observed_steps(X).any(axis=1))
+        if len(empty):
+            raise ValueError(
+                f"series {empty[0]} of X has no step at which all its channels have a value "
+                f"({len(empty)} such series); leave it out"
+            )
+        return inference.encode(
+            self.module_,
+            self._scaled(X),
+            level=level,
+            window=window,
+            stride=stride,
+            causal=causal,
+            context=context,
+            pooling=self.pooling,
+            layers=self.layers,
+            layer=layer,
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the embedding's dimensions: ts2vec0, ts2vec1, ..."""
+        check_is_fitted(self, "module_")
+        n_features = self.transform(np.zeros((1, self.n_features_in_, 2), np.float32)).shape[1]
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}{i}" for i in range(n_features)], dtype=object)
+
+    @classmethod
+    def from_preset(cls, name: str, **overrides: Any) -> Self:
+        """An estimator with settings of ``presets.toml``: ``paper``, ``official``, ``hard``."""
+        return cls(**preset(methods.name_of(cls), name, overrides))
+
+    def save(self, folder: str | os.PathLike[str], *, training: bool = False) -> None:
+        """Write the fitted model as a folder with ``model.safetensors`` and ``config.json``.
+
+        Args:
+            folder: Made if needed; a model in it is replaced.
+            training: Also keep the optimiser and the last iterate, so that training can go on after
+                loading, with ``warm_start=True``. About four times the size.
+        """
+        check_is_fitted(self, "module_")
+        tensors = {f"averaged.{k}": v for k, v in self.module_.state_dict().items()}
+        if training:
+            state = self._previous_training()
+            assert state is not None
+            tensors |= {f"last.{k}": v for k, v in state.module.state_dict().items()}
+            tensors |= {f"optimizer.{k}": v for k, v in optimizer_tensors(state).items()}
+        params = {k: _json_safe(k, v) for k, v in self.get_params(deep=False).items()}
+        if not isinstance(self.random_state, (int, np.integer, type(None))):
+            params["random_state"] = self.seed_
+        scale = None if self.scale_ is None else [part.tolist() for part in self.scale_]
+        config = {
+            "method": methods.name_of(type(self)),
+            "params": params,
+            "fitted": {
+                "n_features_in": self.n_features_in_,
+                "scale": scale,
+                "seed": self.seed_,
+                "n_iter": self.n_iter_,
+                "history": self.history_,
+            },
+            "training": training,
+            "fingerprint": self.fingerprint_,
+            "versions": persistence.versions(),
+        }
+        persistence.write_model(folder, config, tensors)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """A model that :meth:`save` wrote; :func:`softclt.load_model` finds the class itself."""
+        model = load_model(folder)
+        if not isinstance(model, cls):
+            raise persistence.ModelFileError(
+                f"{folder} holds a {type(model).__name__}, not a {cls.__name__}; "
+                "use softclt.load_model"
+            )
+        return model
+
+    def _restore(self, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        """Become the fitted model that ``save`` described."""
+        fitted = config["fitted"]
+        self.n_features_in_ = fitted["n_features_in"]
+        self.scale_ = None
+        if fitted["scale"] is not None:
+            mean, std = fitted["scale"]
+            self.scale_ = np.array(mean), np.array(std)
+        self.fingerprint_ = config["fingerprint"]
+        self.seed_, self.n_iter_, self.history_ = (
+            fitted["seed"],
+            fitted["n_iter"],
+            fitted["history"],
+        )
+        device = _device(self.device)
+        self.device_ = str(device)
+        state = self._new_training(self.seed_, device)
+        state.averaged.load_state_dict(_under("averaged.", tensors))
+        if config["training"]:
+            state.module.load_state_dict(_under("last.", tensors))
+            restore_optimizer(state, _under("optimizer.", tensors))
+            state.step, state.losses = self.n_iter_, list(self.history_["loss"])
+            self.training_state_ = state
+        self.module_ = state.averaged.eval()
+
+    def _scaled(self, X: Floats) -> Float32s:
+        if self.scale_ is None:
+            return X.astype(np.float32)
+        return apply_scale(X, *self.scale_)
+
+    def _weights(
+        self, sections: Float32s, seen: Float32s, some: NDArray[np.bool_], distances: Any
+    ) -> Tensor | None:
+        """Soft instance assignments of the series the network sees, ``(N, N)``; None is hard."""
+        if self.tau_instance is None:
+            return None
+        if len(sections) == 1:
+            warnings.warn(
+                "there is one series only: the instance part of the loss is 0, "
+                "and tau_instance has no effect",
+                stacklevel=3,
+            )
+            return None
+        if distances is not None:
+            matrix = check_distances(distances, len(some))
+            if len(sections) != len(seen):
+                raise ValueError(
+                    f"distances are between {len(seen)} series, but these are cut into sections "
+                    f"(max_train_length={self.max_train_length}); leave `distances` out"
+                )
+            matrix = matrix[np.ix_(some, some)]
+        else:
+            X = scale_each_series(sections) if self.distance_scale == "series" else sections
+            matrix = pairwise_distance(
+                X, metric=self.distance, progress=self.progress, **(self.distance_params or {})
+            )
+        normal = normalize_distances(matrix, self.distance_normalize)
+        return self._instance_weights(torch.from_numpy(normal))
+
+    def _n_steps(self, size: int, n_series: int) -> int:
+        """TS2Vec's rule by the size of the data, unless iterations or epochs are given."""
+        if self.max_iter is None and self.max_epochs is None:
+            return 200 if size <= 100_000 else 600
+        limits = [self.max_iter] if self.max_iter is not None else []
+        if self.max_epochs is not None:
+            limits.append(self.max_epochs * (n_series // min(self.batch_size, n_series)))
+        return int(min(limits))
+
+    def _new_training(self, seed: int, device: torch.device) -> TrainingState:
+        with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
+            torch.manual_seed(torch_seed(Stream.INIT, seed))
+            module = self._build(self.n_features_in_)
+        dtype = PRECISIONS.get(self.precision, torch.float32)
+        module = module.to(device=device, dtype=dtype)
+        optimizer = torch.optim.AdamW(module.parameters(), lr=self.lr)
+        return TrainingState(module, optimizer, copy.deepcopy(module).requires_grad_(False))
+
+    def _previous_training(self) -> TrainingState | None:
+        """Where the last fit ended; None before the first."""
+        if hasattr(self, "training_state_"):
+            return self.training_state_
+        if hasattr(self, "module_"):
+            raise NotFittedError(
+                "this model was loaded without its training state, so training cannot go on; "
+                "save it with save(folder, training=True)"
+            )
+        return None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = False
+        return tags
+
+
+def load_model(folder: str | os.PathLike[str]) -> RepresentationLearner:
+    """Load any saved model; its folder says which method it is."""
+    config, tensors = persistence.read_model(folder)
+    name = config["method"]
+    if name not in methods:
+        raise persistence.ModelFileError(
+            f"{folder} holds a model of the unknown method {name!r}; known: {', '.join(methods)}"
+        )
+    try:
+        model = methods[name](**config["params"])
+        model._restore(config, tensors)
+    except (KeyError, TypeError, RuntimeError) as error:
+        raise persistence.ModelFileError(
+            f"{folder} does not fit the method {name!r} of this version ({error})"
+        ) from None
+    return model
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+def _json_safe(name: str, value: Any) -> Any:
+    """A parameter as JSON has it; a function is kept by its name, which a refit will not know."""
+    if name == "random_state" and not isinstance(value, (int, type(None))):
+        return None
+    if callable(value):
+        return getattr(value, "__name__", repr(value))
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError):
+        raise ValueError(f"device is {name!r}; expected 'auto', 'cpu' or 'cuda'") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device is {name!r}, but no GPU is available; use device='auto' or 'cpu'")
+    return device

@@ -1,0 +1,33 @@
+"""Named settings from presets.toml."""
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@cache
+def _all_presets() -> dict[str, dict[str, dict[str, Any]]]:
+    return tomllib.loads(files("softclt").joinpath("presets.toml").read_text(encoding="utf-8"))
+
+
+def preset_names(method: str) -> list[str]:
+    """Presets that a method has."""
+    return sorted(_all_presets().get(method, {}))
+
+
+def preset(method: str, name: str, overrides: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a preset with ``overrides`` on top; a preset may require some of them."""
+    presets = _all_presets().get(method, {})
+    if name not in presets:
+        known = ", ".join(sorted(presets)) or "none"
+        raise ValueError(f"unknown preset {name!r} of {method}; known: {known}")
+    settings = {key: None if value == "none" else value for key, value in presets[name].items()}
+    required = settings.pop("requires", None) or []
+    missing = [key for key in required if key not in overrides]
+    if missing:
+        raise ValueError(
+            f"the preset {name!r} needs {' and '.join(missing)}: "
+            "its source tuned them for each data set, so there is no value for all"
+        )
+    return settings | overrides

@@ -1,0 +1,98 @@
+"""Models as folders: tensors in safetensors, everything else in JSON. Nothing is ever unpickled."""
+
+import hashlib
+import json
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+FORMAT = 1
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+
+
+class ModelFileError(ValueError):
+    """A folder that is not, or no longer, a model of softclt."""
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a result or a model was made with."""
+    found = {"python": platform.python_version()}
+    for name in ("softclt", "torch", "numpy", "scikit-learn"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # run from a source tree
+            found[name] = "unknown"
+    return found
+
+
+def write_model(
+    folder: str | os.PathLike[str], config: dict[str, Any], tensors: dict[str, Tensor]
+) -> None:
+    """Write a model folder; both files are complete before either takes its name."""
+    from safetensors.torch import save
+
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; a model is saved as a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    data = save({name: t.detach().cpu().contiguous() for name, t in tensors.items()})
+    config = {"format": FORMAT, "sha256": hashlib.sha256(data).hexdigest(), **config}
+    text = json.dumps(config, indent=2, allow_nan=False) + "\n"
+    new = {WEIGHTS: data, CONFIG: text.encode()}
+    temporary = {name: folder / f".{name}.{os.getpid()}" for name in new}
+    try:
+        for name, content in new.items():
+            temporary[name].write_bytes(content)
+        for name, path in temporary.items():
+            os.replace(path, folder / name)
+    finally:
+        for path in temporary.values():
+            path.unlink(missing_ok=True)
+
+
+def read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """The description of a model, without its tensors."""
+    path = Path(folder) / CONFIG
+    if not path.is_file():
+        raise ModelFileError(f"{folder} is not a model folder: {CONFIG} is missing")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ModelFileError(f"{path} is damaged ({error}); save the model again") from None
+    if not isinstance(config, dict) or "format" not in config:
+        raise ModelFileError(f"{path} does not describe a softclt model: it has no format number")
+    if config["format"] != FORMAT:
+        raise ModelFileError(
+            f"{path} has format {config['format']}, this version reads {FORMAT}; "
+            "use the version of softclt that wrote it"
+        )
+    missing = {"method", "params", "fitted", "sha256"} - config.keys()
+    if missing:
+        raise ModelFileError(f"{path} lacks {', '.join(sorted(missing))}; save the model again")
+    return config
+
+
+def read_model(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Description and tensors of a model, with damage found before use."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    config = read_config(folder)
+    path = Path(folder) / WEIGHTS
+    if not path.is_file():
+        raise ModelFileError(f"{folder} is not complete: {WEIGHTS} is missing")
+    data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != config["sha256"]:
+        raise ModelFileError(
+            f"{path} is damaged or belongs to another {CONFIG}: its checksum differs; "
+            "save the model again"
+        )
+    try:
+        return config, load(data)
+    except SafetensorError as error:
+        raise ModelFileError(f"{path} cannot be read ({error}); save the model again") from None

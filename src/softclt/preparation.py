@@ -1,0 +1,69 @@
+"""What happens to series between the door and the training loop: scaling, sections, centring."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softclt.validation import Floats, series_lengths
+
+Float32s = NDArray[np.float32]
+Float64s = NDArray[np.float64]
+
+
+def channel_scale(X: Floats) -> tuple[Float64s, Float64s]:
+    """Mean and standard deviation of each channel over all series and steps, each ``(D,)``.
+
+    A channel that never changes gets 1 instead of 0; one without values is left alone.
+    """
+    mean, std = np.zeros(X.shape[1]), np.ones(X.shape[1])
+    for d in range(X.shape[1]):
+        values = X[:, d][~np.isnan(X[:, d])].astype(np.float64)
+        if values.size:
+            mean[d] = values.mean()
+            std[d] = values.std() or 1.0
+    return mean, std
+
+
+def apply_scale(X: Floats, mean: Float64s, std: Float64s) -> Float32s:
+    """Scaled series; a large offset is removed in float64, before the cast to float32."""
+    return np.asarray((X.astype(np.float64) - mean[:, None]) / std[:, None], dtype=np.float32)
+
+
+def scale_each_series(X: Floats) -> Float64s:
+    """Each series to [0, 1] by itself over all its channels and steps (the authors' distances)."""
+    X = X.astype(np.float64)
+    low = np.nanmin(X, axis=(1, 2), keepdims=True)
+    high = np.nanmax(X, axis=(1, 2), keepdims=True)
+    return np.asarray((X - low) / (high - low + 1e-6))
+
+
+def split_sections(X: Float32s, max_length: int) -> Float32s:
+    """Cut series of at least twice ``max_length`` into equal sections, which become series.
+
+    All first sections come first, then all second ones; a section shorter by one is NaN-padded.
+    """
+    sections = X.shape[-1] // max_length
+    if sections < 2:
+        return X
+    parts = np.array_split(X, sections, axis=-1)
+    longest = parts[0].shape[-1]
+    padded = [
+        np.pad(p, ((0, 0), (0, 0), (0, longest - p.shape[-1])), constant_values=np.nan)
+        for p in parts
+    ]
+    return np.concatenate(padded)
+
+
+def centre(X: Float32s) -> Float32s:
+    """Shift each series so that it misses as much at its start as at its end.
+
+    Nothing moves unless some series begins or ends with a missing step.
+    """
+    gaps = np.isnan(X).any(axis=1)  # (N, T)
+    if not (gaps[:, 0].any() or gaps[:, -1].any()):
+        return X
+    t = X.shape[-1]
+    ends = series_lengths(X)
+    starts = t - series_lengths(X[..., ::-1])
+    shifts = (t - (ends - starts)) // 2 - starts
+    steps = (np.arange(t)[None, :] - shifts[:, None]) % t
+    return np.take_along_axis(X, steps[:, None, :], axis=-1)
