@@ -1,5 +1,277 @@
 """Every formula as plain loops in the paper's notation: slow, and plainly right."""
 
+import itertools
 import math
 
 import numpy as np
+
+
+# ------------------------------------------------------------------------------------------ losses
+# z1, z2 are (N, T, M) arrays, `real` is (N, T) booleans, W the soft assignments with W_ii of the positive.
+
+
+def anchor_loss(anchor, others, targets, normalize=False):
+    """- sum_b w_b log softmax_b(r_a . r_b) over the other vectors b."""
+    sims = [float(np.dot(anchor, other)) for other in others]
+    top = max(sims)
+    log_norm = top + math.log(sum(math.exp(s - top) for s in sims))
+    total = sum(targets) if normalize else 1.0
+    return sum(w / total * (log_norm - s) for w, s in zip(targets, sims, strict=True))
+
+
+def instance_losses(z1, z2, W, real=None, normalize=False):
+    """Loss of each anchor (2N, T), equation (3); NaN where there is no anchor."""
+    n, steps = len(z1), len(z1[0])
+    r = [*z1, *z2]
+    losses = np.full((2 * n, steps), np.nan)
+    for t in range(steps):
+        there = [j for j in range(2 * n) if real is None or real[j % n][t]]
+        for i in there:
+            others = [j for j in there if j != i]
+            targets = [float(W[i % n][j % n]) for j in others]
+            losses[i, t] = anchor_loss(r[i][t], [r[j][t] for j in others], targets, normalize)
+    return losses
+
+
+def temporal_losses(z1, z2, W, real=None, normalize=False):
+    """Loss of each anchor (N, 2T), equation (6); NaN where there is no anchor."""
+    n, steps = len(z1), len(z1[0])
+    losses = np.full((n, 2 * steps), np.nan)
+    for i in range(n):
+        r = [*z1[i], *z2[i]]
+        there = [s for s in range(2 * steps) if real is None or real[i][s % steps]]
+        for t in there:
+            others = [s for s in there if s != t]
+            targets = [float(W[t % steps][s % steps]) for s in others]
+            losses[i, t] = anchor_loss(r[t], [r[s] for s in others], targets, normalize)
+    return losses
+
+
+def mean_of_anchors(losses):
+    there = [x for x in np.ravel(losses) if not math.isnan(x)]
+    return sum(there) / len(there) if there else 0.0
+
+
+def instance_loss(z1, z2, W, real=None, normalize=False):
+    return mean_of_anchors(instance_losses(z1, z2, W, real, normalize))
+
+
+def temporal_loss(z1, z2, W, real=None, normalize=False):
+    return mean_of_anchors(temporal_losses(z1, z2, W, real, normalize))
+
+
+def lag_matrix(weight, length):
+    """W_ts = weight(|t - s|)."""
+    return [[float(weight(abs(t - s))) for s in range(length)] for t in range(length)]
+
+
+def hierarchical_levels(z1, z2, W_I, W_T, lam, real=None, normalize=False):
+    """Joint loss of each level; W_T(T_k, k) is a matrix. Every series keeps its own length.
+
+    A series is a list of steps, None for a gap; what is masked at its end is not in the list.
+    """
+    views = []
+    for z in (z1, z2):
+        view = []
+        for i in range(len(z)):
+            series = [z[i][t] if real is None or real[i][t] else None for t in range(len(z[i]))]
+            while series and series[-1] is None:
+                series.pop()
+            view.append(series)
+        views.append(view)
+    levels = []
+    while True:
+        longest = max(len(series) for series in views[0])
+        if longest == 0:
+            return levels
+        width = len(z1[0][0])
+        there = [
+            [t < len(series) and series[t] is not None for t in range(longest)]
+            for series in views[0]
+        ]
+        a, b = (
+            [
+                [series[t] if there[i][t] else np.zeros(width) for t in range(longest)]
+                for i, series in enumerate(view)
+            ]
+            for view in views
+        )
+        loss = lam * instance_loss(a, b, W_I, there, normalize)
+        if longest > 1:
+            W = W_T(longest, len(levels))
+            loss += (1 - lam) * temporal_loss(a, b, W, there, normalize)
+        levels.append(loss)
+        if longest == 1:
+            return levels
+        views = [[_pooled_series(series) for series in view] for view in views]
+
+
+def _pooled_series(series):
+    """Maximum over pairs of steps; a pair of gaps is a gap, an odd last step is dropped."""
+    pooled = []
+    for first, second in zip(series[0::2], series[1::2], strict=False):
+        there = [step for step in (first, second) if step is not None]
+        pooled.append(
+            [max(float(step[m]) for step in there) for m in range(len(there[0]))] if there else None
+        )
+    return pooled
+
+
+def hierarchical_loss(z1, z2, W_I, W_T, lam=0.5, real=None, normalize=False):
+    """Mean over levels, the last one (T = 1, instance term only) counted."""
+    levels = hierarchical_levels(z1, z2, W_I, W_T, lam, real, normalize)
+    return sum(levels) / len(levels) if levels else 0.0
+
+
+# -------------------------------------------------------------------------------------- distances
+# x, y are (D, T) arrays with NaN where a value is missing; D is a matrix of distances.
+
+
+def observed_steps_of(series):
+    """The steps of a ``(D, T)`` array at which no channel is missing."""
+    d, t = np.shape(series)
+    steps = [[float(series[c][s]) for c in range(d)] for s in range(t)]
+    return [step for step in steps if not any(math.isnan(value) for value in step)]
+
+
+def dtw_costs(x, y, window=None):
+    """Accumulated squared differences between all prefixes of two ``(D, T)`` arrays."""
+    x, y = observed_steps_of(x), observed_steps_of(y)
+    n, m = len(x), len(y)
+    band = max(n, m) if window is None else max(math.floor(window * max(n, m)), abs(n - m))
+    total = [[math.inf] * m for _ in range(n)]
+    for i in range(n):
+        for j in range(m):
+            if abs(i - j) > band:
+                continue
+            cost = sum((a - b) ** 2 for a, b in zip(x[i], y[j], strict=True))
+            before = [total[p][q] for p, q in predecessors(i, j)]
+            total[i][j] = cost + (min(before) if before else 0.0)
+    return total
+
+
+def predecessors(i, j):
+    """Cells from which a path enters (i, j): the diagonal, then i - 1, then j - 1."""
+    cells = [(i - 1, j - 1), (i - 1, j), (i, j - 1)]
+    return [(p, q) for p, q in cells if p >= 0 and q >= 0]
+
+
+def dtw(x, y, window=None):
+    return math.sqrt(dtw_costs(x, y, window)[-1][-1])
+
+
+def dtw_path(x, y, window=None):
+    """The best path, found from its end; the first of equally good predecessors is taken."""
+    total = dtw_costs(x, y, window)
+    i, j = len(total) - 1, len(total[0]) - 1
+    path = [(i, j)]
+    while (i, j) != (0, 0):
+        i, j = min(predecessors(i, j), key=lambda cell: total[cell[0]][cell[1]])
+        path.append((i, j))
+    return path[::-1]
+
+
+def tam_from_path(path):
+    n, m = path[-1][0] + 1, path[-1][1] + 1
+    if min(n, m) == 1:
+        return 0.0
+    delay = advance = phase = 0
+    for (i, j), (i_next, j_next) in itertools.pairwise(path):
+        delay += i_next == i
+        advance += j_next == j
+        phase += i_next != i and j_next != j
+    return advance / (n - 1) + delay / (m - 1) + 1 - phase / min(n - 1, m - 1)
+
+
+def tam(x, y, window=None):
+    return tam_from_path(dtw_path(x, y, window))
+
+
+def common_values(x, y):
+    """Pairs of values at the steps that two ``(D, T)`` arrays both have in full."""
+    pairs = []
+    for a, b in zip(np.transpose(x), np.transpose(y), strict=True):
+        if not any(math.isnan(value) for value in [*a, *b]):
+            pairs.extend(zip(a, b, strict=True))
+    return pairs
+
+
+def euclidean(x, y):
+    return math.sqrt(sum((a - b) ** 2 for a, b in common_values(x, y)))
+
+
+def cosine(x, y):
+    pairs = common_values(x, y)
+    norm_x = math.sqrt(sum(a * a for a, _ in pairs))
+    norm_y = math.sqrt(sum(b * b for _, b in pairs))
+    if norm_x == 0 or norm_y == 0:
+        return 0.0 if norm_x == norm_y else 1.0
+    return 1 - sum(a * b for a, b in pairs) / (norm_x * norm_y)
+
+
+def minmax_distances(D):
+    """Every distance between two series, from the smallest to the largest of them."""
+    n = len(D)
+    others = [D[i][j] for i in range(n) for j in range(n) if i != j]
+    low, high = min(others), max(others)
+    scaled = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            if i != j and high > low:
+                scaled[i, j] = (D[i][j] - low) / (high - low)
+    return scaled
+
+
+def max_distances(D):
+    n = len(D)
+    high = max(D[i][j] for i in range(n) for j in range(n) if i != j)
+    return np.array([[D[i][j] / high if i != j else 0.0 for j in range(n)] for i in range(n)])
+
+
+def column_distances(D):
+    """The smallest distance put on the diagonal, then each column scaled by itself."""
+    n = len(D)
+    low = min(D[i][j] for i in range(n) for j in range(n) if i != j)
+    filled = [[D[i][j] if i != j else low for j in range(n)] for i in range(n)]
+    scaled = np.zeros((n, n))
+    for j in range(n):
+        column = [filled[i][j] for i in range(n)]
+        if max(column) > min(column):
+            for i in range(n):
+                scaled[i, j] = (filled[i][j] - min(column)) / (max(column) - min(column))
+    return scaled
+
+
+def gelu(x):
+    """x times the standard normal distribution function, one number at a time."""
+    return np.vectorize(lambda v: v * 0.5 * (1 + math.erf(v / math.sqrt(2))))(x)
+
+
+def dilated_conv(x, weight, bias, dilation):
+    """Convolution of x (C, T) with three taps `dilation` steps apart, zeros outside."""
+    n_out, n_in, taps = weight.shape
+    t = x.shape[1]
+    out = np.zeros((n_out, t))
+    for o in range(n_out):
+        for s in range(t):
+            out[o, s] = bias[o]
+            for k in range(taps):
+                source = s + (k - taps // 2) * dilation
+                if 0 <= source < t:
+                    for c in range(n_in):
+                        out[o, s] += weight[o, c, k] * x[c, source]
+    return out
+
+
+def dilated_encoder(parameters, x, depth):
+    """The encoder block by block for one series (D, T) without missing values -> (T, M)."""
+    p = parameters
+    h = dilated_conv(x, p["input.weight"], p["input.bias"], 1)
+    for i in range(depth + 1):
+        b = f"blocks.{i}."
+        inner = dilated_conv(gelu(h), p[b + "conv1.weight"], p[b + "conv1.bias"], 2**i)
+        outer = dilated_conv(gelu(inner), p[b + "conv2.weight"], p[b + "conv2.bias"], 2**i)
+        if i == depth:
+            h = dilated_conv(h, p[b + "project.weight"], p[b + "project.bias"], 1)
+        h = outer + h
+    return h.T

@@ -76,9 +76,7 @@ class DilatedEncoder(Encoder):
         x = x.masked_fill(~visible, 0.0)
         if keep is not None:
             visible = visible & keep[:, None]
-        h = (
-            self.input(x) * visible
-        )  # (B, hidden, T); hidden steps are zero behind the projection too
+        h = self.input(x) * visible  # (B, hidden_dims, T); what is hidden stays zero
         n_blocks = len(self.blocks) if layer is None else layer + 1
         outputs = []
         for i, block in enumerate(self.blocks[:n_blocks]):

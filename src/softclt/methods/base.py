@@ -41,6 +41,7 @@ from softclt.validation import (
     check_range,
     check_series,
     observed_steps,
+    series_lengths,
     warn_if_axes_look_swapped,
 )
 
@@ -103,6 +104,8 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
             X, n_channels=self.n_features_in_ if previous is not None else None, min_length=2
         )
         warn_if_axes_look_swapped(X)
+        if self.mask_padding:
+            X = X[..., : max(2, int(series_lengths(X).max()))]  # what pads all series is not there
         some = np.asarray(observed_steps(X).any(axis=1))
         if not some.any():
             raise ValueError(
@@ -340,6 +343,7 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
         tags.input_tags.allow_nan = True
         tags.input_tags.three_d_array = True
         tags.target_tags.required = False
+        tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
 

@@ -1,0 +1,78 @@
+import naive
+import numpy as np
+import pytest
+import torch
+
+from softclt.encoders import DilatedEncoder
+
+
+@pytest.fixture
+def encoder():
+    torch.manual_seed(0)
+    return DilatedEncoder(2, output_dims=5, hidden_dims=4, depth=3).double().eval()
+
+
+def n_parameters(encoder):
+    return sum(p.numel() for p in encoder.parameters())
+
+
+def test_the_encoder_of_the_paper_has_637248_parameters_and_64_more_per_channel():
+    assert n_parameters(DilatedEncoder(1)) == 637_248
+    assert n_parameters(DilatedEncoder(4)) == 637_248 + 3 * 64
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 8, 9, 30])
+def test_output_equals_the_blocks_written_as_loops(encoder, length):
+    x = torch.randn(1, 2, length, dtype=torch.float64)
+    parameters = {name: p.numpy(force=True) for name, p in encoder.named_parameters()}
+    expected = naive.dilated_encoder(parameters, x[0].numpy(), depth=3)
+    np.testing.assert_allclose(encoder(x)[0].numpy(force=True), expected, atol=1e-12)
+
+
+def test_a_step_sees_as_far_as_the_dilations_sum_up_to_and_no_further():
+    encoder = DilatedEncoder(1, output_dims=2, hidden_dims=3, depth=2).double()
+    reach = 2 * (2**3 - 1)  # two convolutions a block: 1 + 2 * reach steps in all
+    x = torch.randn(1, 1, 101, dtype=torch.float64)
+    changed = x.clone()
+    changed[..., 50] += 1.0
+    touched = (encoder(x) != encoder(changed)).any(dim=-1)[0].nonzero().flatten()
+    assert touched.min() == 50 - reach
+    assert touched.max() == 50 + reach
+
+
+def test_a_missing_step_is_the_same_as_a_hidden_one(encoder):
+    x = torch.randn(3, 2, 20, dtype=torch.float64)
+    keep = torch.ones(3, 20, dtype=torch.bool)
+    keep[:, 7] = False
+    missing = x.clone()
+    missing[:, 0, 7] = float("nan")  # one channel is enough
+    torch.testing.assert_close(encoder(missing), encoder(x, keep=keep))
+    assert not torch.allclose(encoder(x, keep=keep), encoder(x))
+
+
+@pytest.mark.parametrize("before", [0, 3])
+def test_padding_at_either_end_changes_nothing_inside(encoder, before):
+    x = torch.randn(2, 2, 11, dtype=torch.float64)
+    padded = torch.full((2, 2, 30), float("nan"), dtype=torch.float64)
+    padded[..., before : before + 11] = x
+    torch.testing.assert_close(encoder(padded)[:, before : before + 11], encoder(x))
+
+
+def test_padding_gets_in_when_the_mask_is_off(encoder):
+    encoder.mask_padding = False
+    x = torch.randn(2, 2, 11, dtype=torch.float64)
+    padded = torch.nn.functional.pad(x, (0, 9), value=float("nan"))
+    assert not torch.allclose(encoder(padded)[:, :11], encoder(x), atol=1e-6)
+
+
+def test_layers_can_be_read_one_by_one_or_all_at_once(encoder):
+    x = torch.randn(2, 2, 12, dtype=torch.float64)
+    side_by_side = torch.cat([encoder(x, layer=k) for k in range(encoder.n_layers)], dim=-1)
+    torch.testing.assert_close(encoder.all_layers(x), side_by_side)
+    torch.testing.assert_close(encoder(x, layer=3), encoder(x))
+
+
+def test_dropout_factors_scale_the_output(encoder):
+    x = torch.randn(2, 2, 12, dtype=torch.float64)
+    factors = torch.rand(2, 12, 5, dtype=torch.float64)
+    torch.testing.assert_close(encoder(x, dropout=factors), encoder(x) * factors)

@@ -1,0 +1,153 @@
+"""What every registered method has to do; a new one is tested by being registered."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import check_estimator
+
+import softclt
+from softclt.methods import methods
+
+# Small and short, for any method that has the parameter.
+SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "max_iter": 2, "random_state": 0}
+
+ANOTHER_LENGTH_IS_LEGAL = "features are steps here, and series of another length are legal"
+EXPECTED_FAILURES = {
+    "check_n_features_in": "n_features_in_ counts channels, and (N, T) has one",
+    "check_n_features_in_after_fitting": ANOTHER_LENGTH_IS_LEGAL,
+    "check_transformer_general": ANOTHER_LENGTH_IS_LEGAL,
+}
+
+every_method = pytest.mark.parametrize("name", methods.names())
+
+
+def small(name, **changes):
+    method = methods[name]
+    known = method().get_params()
+    return method(**{k: v for k, v in (SMALL | changes).items() if k in known})
+
+
+@pytest.fixture
+def series(rng):
+    return rng.normal(size=(12, 2, 20))
+
+
+@pytest.fixture
+def ragged(rng):
+    return [rng.normal(size=(2, n)) for n in (20, 7, 13, 2, 20, 16, 9, 20, 11)]
+
+
+@every_method
+def test_scikit_learns_own_checks_pass(name):
+    results = check_estimator(
+        small(name), expected_failed_checks=EXPECTED_FAILURES, on_fail="warn", on_skip=None
+    )
+    failed = {r["check_name"] for r in results if r["status"] == "failed"}
+    assert not failed
+    expected = {r["check_name"] for r in results if r["status"] == "xfail"}
+    assert expected == set(EXPECTED_FAILURES)
+
+
+@every_method
+def test_same_seed_gives_the_same_bits_and_another_seed_others(name, series):
+    first, second = (small(name).fit(series).transform(series) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    other = small(name, random_state=1).fit(series).transform(series)
+    assert not np.allclose(first, other)
+
+
+@every_method
+def test_the_callers_random_state_is_left_alone(name, series):
+    torch.manual_seed(5)
+    np.random.seed(5)  # noqa: NPY002 - the global state is what is tested
+    before = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    small(name, random_state=None).fit(series).transform(series)
+    assert torch.equal(torch.random.get_rng_state(), before[0])
+    np.testing.assert_array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
+
+
+@every_method
+def test_an_embedding_depends_neither_on_padding_nor_on_batch_mates(name, ragged):
+    model = small(name).fit(ragged)
+    together = model.transform(ragged)
+    assert np.isfinite(together).all()
+    alone = np.concatenate([model.transform([series]) for series in ragged])
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+@every_method
+def test_a_list_of_equal_series_is_the_array(name, series):
+    as_array, as_list = (small(name).fit(X).transform(X) for X in (series, list(series)))
+    np.testing.assert_array_equal(as_array, as_list)
+
+
+@every_method
+def test_clone_pickle_and_files_keep_the_model(name, series, tmp_path):
+    model = small(name).fit(series)
+    assert clone(model).get_params() == model.get_params()
+    model.save(tmp_path / "model")
+    for copy in (pickle.loads(pickle.dumps(model)), softclt.load_model(tmp_path / "model")):
+        np.testing.assert_array_equal(copy.transform(series), model.transform(series))
+
+
+@every_method
+def test_it_works_in_a_pipeline_and_a_grid_search(name, series):
+    y = np.arange(12) % 2
+    pipeline = make_pipeline(small(name), SVC())
+    step = pipeline.steps[0][0]
+    search = GridSearchCV(pipeline, {f"{step}__lr": [1e-3, 1e-2]}, cv=2).fit(series, y)
+    assert search.predict(series).shape == (12,)
+
+
+@every_method
+def test_names_of_features_match_the_embedding(name, series):
+    model = small(name).fit(series)
+    assert model.n_features_in_ == 2
+    assert len(model.get_feature_names_out()) == model.transform(series).shape[1]
+
+
+@every_method
+def test_untrained_is_zero_iterations(name, series):
+    model = small(name, max_iter=0).fit(series)
+    assert model.history_["loss"] == []
+    assert np.isfinite(model.transform(series)).all()
+
+
+@every_method
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        (np.full((3, 1, 8), np.nan), "nothing can be learned"),
+        (np.ones((3, 1, 1)), "at least 2 steps"),
+        (np.full((3, 8), np.inf), "infinity: series 0, channel 0, step 0"),
+        (np.ones(8), "Reshape your data"),
+        ([], "0 sample"),
+        ([np.ones((1, 5)), np.ones((2, 5))], "different numbers of channels"),
+    ],
+)
+def test_data_that_cannot_be_learned_from_is_refused_with_words_that_help(name, X, words):
+    with pytest.raises(ValueError, match=words):
+        small(name).fit(X)
+
+
+@every_method
+def test_other_channels_than_fitted_are_refused(name, series):
+    model = small(name).fit(series)
+    with pytest.raises(ValueError, match="3 channel.* fitted with 2"):
+        model.transform(np.ones((4, 3, 20)))
+    with pytest.raises(ValueError, match="axes look swapped"):
+        model.transform(np.ones((4, 20, 2)))
+    with pytest.raises(ValueError, match="series 1 of X has no step"):
+        model.transform(np.stack([np.ones((2, 5)), np.full((2, 5), np.nan)]))
+
+
+@every_method
+def test_more_channels_than_steps_warn_of_swapped_axes(name, rng):
+    with pytest.warns(UserWarning, match="from_channels_last"):
+        small(name).fit(rng.normal(size=(5, 20, 6)))

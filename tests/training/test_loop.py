@@ -1,0 +1,66 @@
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from softclt import TS2Vec
+
+SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "random_state": 0}
+
+
+@pytest.fixture
+def series(rng):
+    return rng.normal(size=(9, 2, 20)).astype(np.float32)
+
+
+def weights(module):
+    return torch.cat([p.detach().flatten() for p in module.parameters()])
+
+
+def test_averaged_weights_are_the_mean_of_the_initial_ones_and_all_iterates(series):
+    iterates = [
+        weights(TS2Vec(max_iter=k, **SMALL).fit(series).training_state_.module) for k in range(4)
+    ]
+    model = TS2Vec(max_iter=3, **SMALL).fit(series)
+    torch.testing.assert_close(weights(model.module_), torch.stack(iterates).mean(dim=0))
+
+
+def test_going_on_gives_the_run_that_was_never_interrupted(series):
+    straight = TS2Vec(max_iter=6, precision="float64", **SMALL).fit(series)
+    halves = TS2Vec(max_iter=3, precision="float64", warm_start=True, **SMALL)
+    halves.fit(series).fit(series)
+    np.testing.assert_allclose(straight.history_["loss"], halves.history_["loss"], rtol=1e-12)
+    torch.testing.assert_close(weights(straight.module_), weights(halves.module_))
+    assert halves.n_iter_ == 6
+
+
+def test_without_warm_start_fit_begins_again(series):
+    model = TS2Vec(max_iter=2, **SMALL).fit(series)
+    first = copy.deepcopy(model.history_["loss"])
+    assert model.fit(series).history_["loss"] == first
+
+
+def test_iterations_follow_the_rule_by_size_unless_they_are_given():
+    model = TS2Vec(batch_size=4)
+    assert model._n_steps(100_000, 10) == 200
+    assert model._n_steps(100_001, 10) == 600
+    assert TS2Vec(max_epochs=3, batch_size=4)._n_steps(10, 10) == 6
+    assert TS2Vec(max_iter=5, max_epochs=3, batch_size=4)._n_steps(10, 10) == 5
+    assert TS2Vec(max_epochs=3, batch_size=4)._n_steps(10, 2) == 3
+
+
+def test_long_series_are_trained_on_windows_of_the_greatest_length(series):
+    model = TS2Vec(max_iter=2, max_train_length=15, **SMALL).fit(series)
+    assert np.isfinite(model.history_["loss"]).all()
+
+
+def test_a_loss_that_is_no_number_stops_with_a_hint(series):
+    with pytest.raises(FloatingPointError, match="smaller lr"):
+        TS2Vec(max_iter=30, lr=1e12, **SMALL).fit(series * 1e3)
+
+
+def test_bfloat16_arithmetic_stays_near_float32(series):
+    full = TS2Vec(max_iter=2, **SMALL).fit(series).history_["loss"]
+    half = TS2Vec(max_iter=2, precision="bfloat16", **SMALL).fit(series).history_["loss"]
+    np.testing.assert_allclose(half, full, rtol=0.05)
