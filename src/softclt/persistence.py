@@ -4,11 +4,13 @@ import hashlib
 import json
 import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
+
+from softclt import __version__
 
 FORMAT = 1
 CONFIG = "config.json"
@@ -21,13 +23,12 @@ class ModelFileError(ValueError):
 
 def versions() -> dict[str, str]:
     """Versions of what a result or a model was made with."""
-    found = {"python": platform.python_version()}
-    for name in ("softclt", "torch", "numpy", "scikit-learn"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # run from a source tree
-            found[name] = "unknown"
-    return found
+    packages = ("torch", "numpy", "scikit-learn")
+    return {
+        "softclt": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in packages},
+    }
 
 
 def write_model(

@@ -1,0 +1,45 @@
+"""Distances brought into [0, 1], as the soft assignments expect them."""
+
+from typing import Any
+
+import numpy as np
+
+from softclt.distances.base import Floats64
+from softclt.validation import check_choice, check_distances
+
+NORMALIZATIONS = (None, "minmax", "max", "column")
+
+
+def normalize_distances(distances: Any, how: str | None = "minmax") -> Floats64:
+    """Scale a raw ``(N, N)`` matrix to [0, 1]; what its diagonal holds is ignored and becomes 0.
+
+    Args:
+        distances: Finite and non-negative.
+        how: ``"minmax"``: from the smallest to the largest distance between two series, the
+            paper's words; all 0 if all are equal. ``"max"``: divided by the largest.
+            ``"column"``: the authors' code; each column from the smallest distance of the whole
+            matrix to its own largest, so that the result is not symmetric; all 0 for two series.
+            ``None``: left as it is.
+
+    Example:
+        >>> normalize_distances([[0, 1, 4], [1, 0, 2], [4, 2, 0]], "max")
+        array([[0.  , 0.25, 1.  ],
+               [0.25, 0.  , 0.5 ],
+               [1.  , 0.5 , 0.  ]])
+    """
+    check_choice(how, NORMALIZATIONS, "normalize")
+    shape = np.shape(distances)
+    if len(shape) != 2 or shape[0] != shape[1] or 0 in shape:
+        raise ValueError(
+            f"distances have shape {shape}; expected (N, N), a row and column a series"
+        )
+    matrix = check_distances(distances, shape[0]).astype(np.float64)  # (N, N), a copy
+    if how is None:
+        return matrix
+    off_diagonal = ~np.eye(len(matrix), dtype=bool)
+    if how != "max":
+        matrix -= matrix.min(where=off_diagonal, initial=matrix.max())
+    np.fill_diagonal(matrix, 0.0)
+    span = matrix.max(axis=0 if how == "column" else None, keepdims=True)
+    scaled: Floats64 = np.divide(matrix, span, out=np.zeros_like(matrix), where=span > 0)
+    return scaled

@@ -1,0 +1,77 @@
+"""From checked arrays with gaps and padding to the series that kernels read."""
+
+import numpy as np
+
+from softclt.distances.base import Floats64, Ragged, distances
+from softclt.validation import Floats, observed_steps, series_lengths
+
+_LARGEST = 1e140  # sums of squares of larger numbers leave the range of float64
+
+
+def without_missing_steps(X: Floats, name: str) -> Ragged:
+    """The steps at which all channels have a value, for elastic distances."""
+    observed = _observed(X, name)  # (N, T)
+    values = X.transpose(1, 0, 2)[:, observed]  # (D, T_0 + T_1 + ...)
+    return Ragged(
+        np.ascontiguousarray(values, np.float64),
+        np.concatenate([[0], np.cumsum(observed.sum(axis=1))]),
+    )
+
+
+def on_one_grid(collections: dict[str, Floats], unequal: str, metric: str) -> list[Ragged]:
+    """Series of one common length, for distances that compare step with step.
+
+    Args:
+        collections: What error messages call it, and ``(N, D, T)``.
+        unequal: ``"error"`` refuses different lengths, ``"resample"`` stretches all to the longest.
+        metric: Named in the error.
+    """
+    gapped = {
+        name: np.where(_observed(X, name)[:, None, :], X.astype(np.float64), np.nan)
+        for name, X in collections.items()
+    }
+    lengths = {name: series_lengths(X) for name, X in collections.items()}
+    longest = max(int(own.max()) for own in lengths.values())
+    shortest = min(int(own.min()) for own in lengths.values())
+    if shortest < longest and unequal == "error":
+        raise ValueError(
+            f"{metric} compares step with step, but the series have {shortest} to {longest} "
+            f"steps; use an elastic distance ({', '.join(distances.names(elastic=True))}) "
+            "or unequal='resample'"
+        )
+    ragged = []
+    for name, X in gapped.items():
+        stretched = [
+            _stretch(series[:, :length], longest)
+            for series, length in zip(X, lengths[name], strict=True)
+        ]
+        starts = longest * np.arange(len(X) + 1)
+        ragged.append(Ragged(np.concatenate(stretched, axis=1), starts))  # (D, N * longest)
+    return ragged
+
+
+def _observed(X: Floats, name: str) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    observed = observed_steps(X)
+    empty = np.flatnonzero(~observed.any(axis=1))
+    if len(empty):
+        raise ValueError(
+            f"{name}[{empty[0]}] has no step at which all channels have a value, so it has no "
+            f"distance to any series ({len(empty)} such series in {name}); leave it out"
+        )
+    largest = float(np.nanmax(np.abs(X)))
+    if largest > _LARGEST:
+        raise ValueError(f"{name} holds values up to {largest:g}, too large to square; scale it")
+    return observed
+
+
+def _stretch(series: Floats64, length: int) -> Floats64:
+    """Linear interpolation ``(D, T_i) -> (D, length)``; between steps of a gap stays a gap."""
+    own = series.shape[1]
+    if own == length:
+        return series
+    # In whole numbers, so that a step which falls on a step of the grid is taken over exactly.
+    left, beyond = np.divmod(np.arange(length) * (own - 1), length - 1)  # (length,) each
+    right = np.minimum(left + 1, own - 1)
+    share = beyond / (length - 1)
+    between = (1 - share) * series[:, left] + share * series[:, right]
+    return np.where(beyond == 0, series[:, left], between)
