@@ -1,0 +1,35 @@
+"""Series from archives, tables, arrays and generators, all as ``(N, D, T)``."""
+
+from softclt.data import synthetic
+from softclt.data.archives import read_ts, read_tsv
+from softclt.data.arff import read_arff
+from softclt.data.arrays import from_channels_last, read_npy, read_npz
+from softclt.data.base import Dataset, SeriesTable, fingerprint
+from softclt.data.catalog import available, datasets, load, read_series
+from softclt.data.errors import DataError
+from softclt.data.labels import encode_labels
+from softclt.data.synthetic import ragged, waves
+from softclt.data.tables import from_frame, read_table
+
+__all__ = [
+    "DataError",
+    "Dataset",
+    "SeriesTable",
+    "available",
+    "datasets",
+    "encode_labels",
+    "fingerprint",
+    "from_channels_last",
+    "from_frame",
+    "load",
+    "ragged",
+    "read_arff",
+    "read_npy",
+    "read_npz",
+    "read_series",
+    "read_table",
+    "read_ts",
+    "read_tsv",
+    "synthetic",
+    "waves",
+]

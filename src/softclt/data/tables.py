@@ -1,0 +1,161 @@
+"""Tables of series: CSV, Parquet and pandas frames, wide or long."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softclt.data.base import SeriesTable
+from softclt.data.columns import Columns, Form, find_roles
+from softclt.data.csvfile import read_csv
+from softclt.data.errors import DataError, shorten
+from softclt.data.rows import Rows
+from softclt.data.text import existing_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def read_table(
+    path: str | Path,
+    *,
+    id: str | None = None,
+    time: str | None = None,
+    label: str | None = None,
+    values: str | Sequence[str] | None = None,
+    form: Form = "auto",
+) -> SeriesTable:
+    """Series of a CSV (also ``.csv.gz``) or Parquet file, wide or long.
+
+    A *wide* table has one row a series, of one channel; its value columns, in their order, are the
+    steps. A *long* table has one row for each step of each series; its value columns are the
+    channels. Rows of a series are sorted by time; series keep the order in which they first appear,
+    and short ones are NaN-padded.
+
+    Columns that are not named here are known by their names, in any case:
+
+    - time: time, timestamp, date, datetime, ds, t, step. A table that has one is long.
+    - id: id, series, series_id, unique_id, item_id, name. In a wide table an unnamed first column
+      is the id, too (in a long one it is left out). A long table without id is one series.
+    - label: label, class; in a wide table also y, target. The only column left is no label.
+    - values: all the others.
+
+    A CSV whose first line is all numbers has no header, unless they count 0, 1, 2, ...; its columns
+    are called "0", "1", "2", ... Commas, semicolons or tabs separate cells. An empty cell, ``?``,
+    ``NaN``, ``NA``, ``null`` and ``None`` are missing values. A label column may be empty
+    throughout (then there are no labels), but not here and there.
+
+    Args:
+        path: The file; ``.parquet`` needs pyarrow.
+        id: Column that names the series; ``""`` says that there is none.
+        time: Column of numbers or dates; ``""`` says that there is none, and rows keep their order.
+        label: Column of class labels, constant within a series; ``""`` says that there is none.
+        values: Columns of values: steps of a wide table, channels of a long one.
+        form: ``"wide"``, ``"long"``, or ``"auto"``: long if there is a time column.
+    """
+    path = existing_file(path)
+    columns: Columns = {"id": id, "time": time, "label": label, "values": values, "form": form}
+    if path.suffix.lower() == ".parquet":
+        return _frame_rows(_read_parquet(path), columns, str(path)).to_table()
+    return read_csv(path, **columns).to_table()
+
+
+def from_frame(
+    frame: "pd.DataFrame",
+    *,
+    id: str | None = None,
+    time: str | None = None,
+    values: str | Sequence[str] | None = None,
+    label: str | None = None,
+) -> SeriesTable:
+    """Series of a long pandas frame: one row for each step of each series.
+
+    Columns, or named levels of the index, are given or known by their names, as in
+    :func:`read_table`.
+
+    Example:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"id": ["a", "a", "b"], "t": [1, 0, 0], "x": [2.0, 1.0, 3.0]})
+        >>> table = from_frame(frame)
+        >>> table.ids, table.X[:, 0]
+        (['a', 'b'], array([[ 1.,  2.],
+               [ 3., nan]]))
+    """
+    columns: Columns = {"id": id, "time": time, "label": label, "values": values, "form": "long"}
+    return _frame_rows(frame, columns, "the frame").to_table()
+
+
+def _read_parquet(path: Path) -> "pd.DataFrame":
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise DataError(
+            'reading Parquet needs pyarrow: pip install "softclt[data]"', path
+        ) from None
+    try:
+        frame: pd.DataFrame = pyarrow.parquet.read_table(path).to_pandas()
+    except MemoryError:
+        raise
+    except Exception as error:  # damaged bytes fail inside pyarrow in a dozen ways
+        reason = " ".join(str(error).split())[:80]
+        raise DataError(f"is no Parquet file, or a damaged one ({reason})", path) from None
+    return frame
+
+
+def _frame_rows(frame: "pd.DataFrame", columns: Columns, source: str) -> Rows:
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    if frame.empty:
+        raise DataError("has no rows or no columns; expected rows of series", source)
+    names = [str(name) for name in frame.columns]
+    roles = find_roles(names, fail=partial(DataError, path=source), **columns)
+    values = [_numbers(frame.iloc[:, j], source) for j in roles.values]
+    return Rows(
+        values=np.column_stack(values),  # (R, C)
+        names=[names[j] for j in roles.values],
+        ids=None if roles.id is None else _objects(frame.iloc[:, roles.id]),
+        times=None if roles.time is None else _times(frame.iloc[:, roles.time]),
+        labels=None if roles.label is None else _objects(frame.iloc[:, roles.label]),
+        long=roles.long,
+        place=lambda row: f"row {row}",
+        source=source,
+    )
+
+
+def _numbers(column: "pd.Series[Any]", source: str) -> NDArray[np.float64]:
+    import pandas as pd
+
+    numbers = column
+    if not pd.api.types.is_numeric_dtype(column):
+        is_text = not pd.api.types.is_datetime64_any_dtype(column)
+        numbers = pd.to_numeric(column if is_text else column.astype(str), errors="coerce")
+        bad = (numbers.isna() & column.notna()).to_numpy()
+        if bad.any():
+            row = int(bad.argmax())
+            raise DataError(
+                f"{shorten(column.iloc[row])} in column {shorten(column.name)} is no number; if "
+                "the column is an id, a time or a label, say so with id=, time= or label=",
+                source,
+                f"row {row}",
+            )
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _objects(column: "pd.Series[Any]") -> list[Any]:
+    missing = column.isna()
+    return [None if gone else item for item, gone in zip(column.tolist(), missing, strict=True)]
+
+
+def _times(column: "pd.Series[Any]") -> Any:
+    import pandas as pd
+
+    if pd.api.types.is_datetime64_any_dtype(column):
+        if column.dt.tz is not None:
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        return column.to_numpy(dtype="datetime64[ns]")
+    if pd.api.types.is_numeric_dtype(column):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return [str(item) for item in column]
