@@ -66,6 +66,10 @@ def main() -> None:
     _report(scores, anchors, names, options.configurations, options.seeds, results[0])
 
 
+def _spread(values: list[float]) -> float:
+    return statistics.stdev(values) if len(values) > 1 else float("nan")
+
+
 def _fits(name: str, max_train: int, max_length: int) -> bool:
     try:
         n, _, t = load(f"ucr/{name}").X_train.shape
@@ -88,7 +92,7 @@ def _report(
     lines.append("|---|" + "---|" * (1 + len(configurations)))
     for name in names:
         cells = [[scores[c, name, s] for s in seeds] for c in configurations]
-        text = " | ".join(f"{statistics.mean(c):.3f} ± {statistics.pstdev(c):.3f}" for c in cells)
+        text = " | ".join(f"{statistics.mean(c):.3f} ± {_spread(c):.3f}" for c in cells)
         lines.append(f"| {name} | {anchors[name]:.3f} | {text} |")
     print("\n".join(lines))
     anchor = statistics.mean(anchors[name] for name in names)

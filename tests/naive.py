@@ -5,9 +5,8 @@ import math
 
 import numpy as np
 
-
 # ------------------------------------------------------------------------------------------ losses
-# z1, z2 are (N, T, M) arrays, `real` is (N, T) booleans, W the soft assignments with W_ii of the positive.
+# z1, z2 are (N, T, M) arrays, `real` (N, T) booleans, W the soft assignments, W_ii the positive's.
 
 
 def anchor_loss(anchor, others, targets, normalize=False):

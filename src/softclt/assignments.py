@@ -1,5 +1,6 @@
 """Soft assignments: from a distance between series or a lag between steps to a weight in [0, 1]."""
 
+import math
 from typing import Protocol
 
 import torch
@@ -117,3 +118,5 @@ def check_assignment(name: str, tau: float | None, *, kind: str) -> None:
         raise ValueError(f"{kind}_assignment {name!r} is not for {kind} weights; known: {known}")
     if tau is not None:
         check_range(tau, f"tau_{kind}", 0, open_low=True)
+        if tau == math.inf:
+            raise ValueError(f"tau_{kind} is infinite; None is hard")

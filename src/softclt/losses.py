@@ -1,5 +1,7 @@
 """The losses as modules that own the sharpness: plug them into any training loop with two views."""
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor, nn
 
@@ -25,6 +27,8 @@ class _InstancePolicy(nn.Module):
             raise ValueError(
                 "tau_instance is set, so the loss needs `distances` of shape (N, N) in [0, 1]"
             )
+        distances = torch.as_tensor(distances)
+        distances = distances.to(torch.promote_types(distances.dtype, torch.float32))
         n = z.shape[-3]
         if distances.shape[-2:] != (n, n):
             raise ValueError(
@@ -45,7 +49,7 @@ class _InstancePolicy(nn.Module):
 
 
 class _TemporalPolicy(nn.Module):
-    """Makes the weights by lag, once for each length and level."""
+    """Makes the weights by lag of a length and level."""
 
     def __init__(self, tau: float | None, assignment: str, growth: float, cut: float) -> None:
         super().__init__()
@@ -53,7 +57,6 @@ class _TemporalPolicy(nn.Module):
         check_range(growth, "tau_growth", 0, open_low=True)
         check_range(cut, "weight_cut", 0, 1)
         self.tau, self.assignment, self.growth, self.cut = tau, assignment, growth, cut
-        self._made: dict[tuple[int, int, torch.dtype, torch.device], Tensor] = {}
 
     def forward(self, z: Tensor) -> functional.TemporalWeights | None:
         """The function that :func:`softclt.functional.hierarchical_loss` wants, or None: hard."""
@@ -62,14 +65,9 @@ class _TemporalPolicy(nn.Module):
         dtype = torch.promote_types(z.dtype, torch.float32)
 
         def by_lag(length: int, level: int) -> Tensor:
-            key = (length, level, dtype, z.device)
-            if key not in self._made:
-                weights = temporal_weights(
-                    length, self.tau, self.assignment, level, self.growth, self.cut, dtype
-                )
-                assert weights is not None
-                self._made[key] = weights.to(z.device)
-            return self._made[key]
+            return _weights_by_lag(
+                length, self.tau, self.assignment, level, self.growth, self.cut, dtype, z.device
+            )
 
         return by_lag
 
@@ -78,6 +76,22 @@ class _TemporalPolicy(nn.Module):
         return (
             f"tau={self.tau}, assignment={self.assignment!r}, growth={self.growth}, cut={self.cut}"
         )
+
+
+@lru_cache(maxsize=1024)  # a training run meets the same lengths and levels again and again
+def _weights_by_lag(
+    length: int,
+    tau: float | None,
+    assignment: str,
+    level: int,
+    growth: float,
+    cut: float,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> Tensor:
+    weights = temporal_weights(length, tau, assignment, level, growth, cut, dtype)
+    assert weights is not None
+    return weights.to(device)
 
 
 class SoftInstanceLoss(nn.Module):
@@ -144,9 +158,9 @@ class SoftTemporalLoss(nn.Module):
 
     def forward(self, z1: Tensor, z2: Tensor, mask: Tensor | None = None) -> Tensor:
         """Loss of two views ``(N, T, M)``; mask ``(N, T)`` is True where a step is real."""
-        by_lag = self.temporal(z1)
-        weights = None if by_lag is None else by_lag(z1.shape[-2], 0)
-        return functional.soft_temporal_loss(z1, z2, weights, mask, self.normalize_weights)
+        return functional.hierarchical_loss(
+            z1, z2, None, self.temporal(z1), 0.0, mask, self.normalize_weights, max_levels=1
+        )
 
 
 class SoftContrastiveLoss(nn.Module):
@@ -195,20 +209,16 @@ class SoftContrastiveLoss(nn.Module):
     ) -> Tensor:
         """Loss of two views ``(N, T, M)``; ``distances`` ``(N, N)`` in [0, 1], mask True = real."""
         instance = self.instance(z1, distances) if self.lam > 0 else None
-        by_lag = self.temporal(z1)
-        if self.hierarchical:
-            return functional.hierarchical_loss(
-                z1, z2, instance, by_lag, self.lam, mask, self.normalize_weights
-            )
-        temporal = None if by_lag is None else by_lag(z1.shape[-2], 0)
-        total = z1.new_zeros(z1.shape[:-3], dtype=torch.promote_types(z1.dtype, torch.float32))
-        if self.lam > 0:
-            loss = functional.soft_instance_loss(z1, z2, instance, mask, self.normalize_weights)
-            total = total + self.lam * loss
-        if self.lam < 1:
-            loss = functional.soft_temporal_loss(z1, z2, temporal, mask, self.normalize_weights)
-            total = total + (1 - self.lam) * loss
-        return total
+        return functional.hierarchical_loss(
+            z1,
+            z2,
+            instance,
+            self.temporal(z1),
+            self.lam,
+            mask,
+            self.normalize_weights,
+            max_levels=None if self.hierarchical else 1,
+        )
 
     def extra_repr(self) -> str:
         """What the module prints as."""

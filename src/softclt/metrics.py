@@ -12,7 +12,7 @@ Scores = NDArray[np.floating[Any]]
 
 
 def auprc(y: Labels, scores: Scores, classes: Labels | None = None) -> float:
-    """Area under the precision-recall curve: the mean average precision, one class against the rest.
+    """Area under the precision-recall curve: average precision of each class, and their mean.
 
     A class without a single example in ``y`` has no recall, so it does not count.
 

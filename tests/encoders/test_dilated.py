@@ -1,8 +1,8 @@
-import naive
 import numpy as np
 import pytest
 import torch
 
+import naive
 from softclt.encoders import DilatedEncoder
 
 

@@ -139,7 +139,7 @@ def test_data_that_cannot_be_learned_from_is_refused_with_words_that_help(name, 
 @every_method
 def test_other_channels_than_fitted_are_refused(name, series):
     model = small(name).fit(series)
-    with pytest.raises(ValueError, match="3 channel.* fitted with 2"):
+    with pytest.raises(ValueError, match=r"3 channel.* fitted with 2"):
         model.transform(np.ones((4, 3, 20)))
     with pytest.raises(ValueError, match="axes look swapped"):
         model.transform(np.ones((4, 20, 2)))

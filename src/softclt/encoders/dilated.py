@@ -108,7 +108,8 @@ class _Block(nn.Module):
 class _DilatedConv(nn.Conv1d):
     def forward(self, x: Tensor) -> Tensor:
         if self.dilation[0] >= x.shape[-1]:  # the outer taps see nothing but padding
-            return F.conv1d(x, self.weight[..., 1:2], self.bias)
+            assert self.bias is not None
+            return self.weight[..., 1] @ x + self.bias[:, None]
         return super().forward(x)
 
 

@@ -1,0 +1,104 @@
+"""The commands in one place: names, help and examples; what they do is in the files beside."""
+
+from typing import Annotated
+
+import typer
+
+from softclt.cli.demo import demo
+from softclt.cli.errors import Commands, show_tracebacks
+from softclt.cli.listing import list_names
+from softclt.cli.models import embed, fit, info
+from softclt.cli.options import examples
+from softclt.cli.scores import classify, evaluate
+
+app = typer.Typer(
+    name="softclt",
+    cls=Commands,
+    add_completion=False,
+    rich_markup_mode=None,  # plain help: brackets mean what they say, and it is there at once
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from softclt import __version__
+
+        typer.echo(f"softclt {__version__}")
+        raise typer.Exit
+
+
+@app.callback(
+    invoke_without_command=True,
+    epilog=examples(
+        "softclt demo                                             see it work on real data",
+        "softclt fit sales.csv --id store --time day --out model/",
+        "softclt embed model/ sales.csv --id store --time day --out emb.parquet",
+        "softclt classify labelled.csv new.csv --label kind --out predictions.csv",
+    ),
+)
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks; so does SOFTCLT_DEBUG=1.")
+    ] = False,
+) -> None:
+    """Learn from time series without labels, and put what was learned to work."""
+    if debug:
+        show_tracebacks()
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+app.command(
+    short_help="See it work on real data, with scores and a picture.",
+    epilog=examples("softclt demo", "softclt demo --quick --out /tmp/demo"),
+)(demo)
+app.command(
+    short_help="Learn a model from series without labels.",
+    epilog=examples(
+        "softclt fit sales.csv --id store --time day --values price,volume --out model/",
+        "softclt fit ucr/GunPoint --out model/ --set tau_instance=10 --set max_iter=100",
+        "softclt fit series.npz --out model/ --preset hard --force",
+    ),
+)(fit)
+app.command(
+    short_help="Turn series into embeddings with a model.",
+    epilog=examples(
+        "softclt embed model/ sales.csv --id store --time day --out emb.parquet",
+        "softclt embed model/ series.npz --out steps.npz --level timestamp --causal",
+        "softclt embed model/ long.csv --out windows.csv --level window --window 24",
+    ),
+)(embed)
+app.command(
+    short_help="See what a model is and where it comes from.",
+    epilog=examples("softclt info model/", "softclt info model/ --json"),
+)(info)
+app.command(
+    short_help="Score a method on data with labels, over seeds.",
+    epilog=examples(
+        "softclt evaluate classification ucr/GunPoint --out results.jsonl",
+        "softclt evaluate classification ucr/GunPoint --preset hard --probe svm --probe knn",
+    ),
+)(evaluate)
+app.command(
+    short_help="Label new series from a few labelled ones.",
+    epilog=examples(
+        "softclt classify labelled.csv new.csv --label kind --out predictions.csv",
+        "softclt classify train.ts new.ts --probe linear --out predictions.parquet",
+    ),
+)(classify)
+app.command(
+    "list",
+    short_help="Names of methods, distances, data sets, presets, ...",
+    epilog=examples("softclt list", "softclt list distances", "softclt list data --json"),
+)(list_names)
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    app(prog_name="softclt")

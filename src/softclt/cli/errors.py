@@ -1,0 +1,103 @@
+"""How a command ends: one clear line and the right exit code, a traceback only on request."""
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+DEBUG_VARIABLE = "SOFTCLT_DEBUG"
+
+# What a user can put right: values, types, files and packages that are missing.
+_WRONG_USE = (
+    ValueError,
+    TypeError,
+    ImportError,
+    FileNotFoundError,
+    FileExistsError,
+    IsADirectoryError,
+    NotADirectoryError,
+    PermissionError,
+)
+
+
+class Commands(TyperGroup):
+    """A group of commands that ends with exit code 0, 2 (wrong use), 1 (failed) or 130 (Ctrl-C)."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command; an error becomes one line on stderr."""
+        with _messages_on_stderr():
+            try:
+                code = super().main(
+                    args, prog_name, complete_var, False, windows_expand_args, **extra
+                )
+            except (KeyboardInterrupt, typer.Abort):
+                code = 130
+            except Exception as error:
+                if os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0"):
+                    raise
+                typer.echo(f"softclt: {_one_line(error)}", err=True)
+                code = _exit_code(error)
+        if standalone_mode:
+            sys.exit(code if isinstance(code, int) else 0)
+        return code
+
+
+def show_tracebacks() -> None:
+    """Let errors through for the rest of this process, and for its workers."""
+    os.environ[DEBUG_VARIABLE] = "1"
+
+
+def _exit_code(error: Exception) -> int:
+    if hasattr(error, "format_message"):  # typer's own: an option or a command that is wrong
+        return int(getattr(error, "exit_code", 2))
+    return 2 if isinstance(error, _WRONG_USE) else 1
+
+
+def _one_line(error: Exception) -> str:
+    if hasattr(error, "format_message"):
+        context = getattr(error, "ctx", None)
+        where = context.command_path if context is not None else "softclt"
+        text = f"{error.format_message()} Try '{where} --help'."
+    elif isinstance(error, FileNotFoundError) and error.filename is not None:
+        text = f"no such file or folder: {error.filename}"
+    elif isinstance(error, _WRONG_USE):
+        text = str(error) or type(error).__name__
+    else:
+        text = (
+            f"failed with {type(error).__name__}: {error} "
+            f"({DEBUG_VARIABLE}=1 shows where; please report it)"
+        )
+    return " ".join(text.split())
+
+
+@contextmanager
+def _messages_on_stderr() -> Iterator[None]:
+    """Log messages and warnings as single lines on stderr, while a command runs."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("softclt: %(message)s"))
+    logger = logging.getLogger("softclt")
+    logger.addHandler(handler)
+
+    def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
+        logger.warning(" ".join(str(message).split()))
+
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = show
+            yield
+    finally:
+        logger.removeHandler(handler)

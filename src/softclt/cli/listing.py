@@ -1,0 +1,84 @@
+"""``list``: every name that the other commands accept."""
+
+import inspect
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from softclt.cli import options
+from softclt.cli.output import print_json
+
+
+class What(StrEnum):
+    """Kinds of names."""
+
+    methods = "methods"
+    distances = "distances"
+    assignments = "assignments"
+    tasks = "tasks"
+    probes = "probes"
+    data = "data"
+    presets = "presets"
+
+
+def list_names(
+    what: Annotated[
+        What | None, typer.Argument(metavar="[WHAT]", help=f"One of {', '.join(What)}.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """You look for a name to use: methods, distances, assignments, tasks, probes, data, presets."""
+    kinds = list(What) if what is None else [what]
+    found = {str(kind): _entries(kind) for kind in kinds}
+    if as_json:
+        print_json({kind: list(entries) for kind, entries in found.items()})
+        return
+    for kind, entries in found.items():
+        indent = ""
+        if what is None:
+            typer.echo(f"{kind}:")
+            indent = "  "
+        width = max(map(len, entries), default=0)
+        for name, about in entries.items():
+            typer.echo(f"{indent}{name:{width}}  {about}".rstrip())
+
+
+def _entries(kind: What) -> dict[str, str]:
+    """Names and what they are in a few words."""
+    if kind is What.data:
+        from softclt.data import available
+
+        return dict.fromkeys(available(), "")
+    if kind is What.presets:
+        from softclt.methods import methods, preset_names
+
+        return {
+            preset: f"--method {method} --preset {preset}"
+            for method in methods.names()
+            for preset in preset_names(method)
+        }
+    registry = _registry(kind)
+    return {name: _first_line(registry[name]) for name in registry.names()}
+
+
+def _registry(kind: What) -> Any:
+    if kind is What.methods:
+        from softclt.methods import methods
+
+        return methods
+    if kind is What.distances:
+        from softclt.distances import distances
+
+        return distances
+    if kind is What.assignments:
+        from softclt.assignments import assignments
+
+        return assignments
+    from softclt.tasks import probes, tasks
+
+    return tasks if kind is What.tasks else probes
+
+
+def _first_line(item: Any) -> str:
+    return (inspect.getdoc(item) or "").partition("\n")[0]

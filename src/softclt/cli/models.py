@@ -1,0 +1,210 @@
+"""``fit``, ``embed`` and ``info``: from files to a model, and from a model to embeddings."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softclt.cli import options
+from softclt.cli.output import check_suffix, note, print_json, watched, write_table
+from softclt.cli.settings import build_model
+from softclt.reports.files import whole_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from softclt.data import SeriesTable
+    from softclt.validation import Floats
+
+
+class Level(StrEnum):
+    """What gets an embedding of its own."""
+
+    instance = "instance"
+    timestamp = "timestamp"
+    window = "window"
+
+
+def fit(
+    data: options.Data,
+    out: Annotated[Path, typer.Option(help="Folder for the model.")],
+    method: options.Method = "ts2vec",
+    preset: options.Preset = None,
+    settings: options.Settings = None,
+    seed: options.Seed = 0,
+    split: options.Split = "train",
+    force: options.Force = False,
+    id: options.Id = None,
+    time: options.Time = None,
+    label: options.Label = None,
+    values: options.Values = None,
+    as_json: options.Json = False,
+) -> None:
+    """You have series without labels: learn a representation of them and keep it as a model.
+
+    The model is a folder with safetensors and JSON; 'softclt embed' uses it, and so does
+    softclt.load_model in Python. A column of labels is named only to be left out of the values.
+    """
+    _check_folder(out, force)
+
+    from softclt.data import read_series
+
+    model = build_model(method, preset, settings, random_state=seed)
+    series = read_series(data, split=split, **options.column_names(id, time, label, values))
+    note(f"fitting {method} on {_shape(series.X)} of {data}")
+    asked = model.get_params(deep=False).get("progress")
+    if asked is False and watched():
+        model.set_params(progress=True)
+    model.fit(series.X)
+    if asked is not None:
+        model.set_params(progress=asked)
+    model.save(out)
+    note(f"model in {out}")
+    if as_json:
+        n, d, t = series.X.shape
+        loss = getattr(model, "history_", {}).get("loss", [])
+        print_json(
+            {
+                "model": str(out),
+                "method": method,
+                "series": n,
+                "channels": d,
+                "length": t,
+                "iterations": len(loss),
+                "final_loss": loss[-1] if len(loss) else None,
+                "device": str(getattr(model, "device_", "cpu")),
+            }
+        )
+
+
+def embed(
+    model: options.Model,
+    data: options.Data,
+    out: Annotated[Path, typer.Option(help="File to write: .parquet, .csv or .npz.")],
+    level: Annotated[
+        Level, typer.Option(help="One embedding for each series, step or window.")
+    ] = Level.instance,
+    window: Annotated[
+        int | None, typer.Option(min=1, help="Steps of a window, with --level window.")
+    ] = None,
+    stride: Annotated[
+        int | None, typer.Option(min=1, help="Steps from window to window [default: no overlap].")
+    ] = None,
+    causal: Annotated[bool, typer.Option("--causal", help="A step never sees its future.")] = False,
+    split: options.Split = "train",
+    id: options.Id = None,
+    time: options.Time = None,
+    label: options.Label = None,
+    values: options.Values = None,
+    as_json: options.Json = False,
+) -> None:
+    """You have a model and series in a file: write their embeddings as a table, ids kept."""
+    check_suffix(out, (".parquet", ".csv", ".npz"))
+    encode_options = _encode_options(level, window, stride, causal)
+
+    from softclt.data import read_series
+    from softclt.methods import load_model
+
+    learner = load_model(model)
+    series = read_series(data, split=split, **options.column_names(id, time, label, values))
+    embeddings = learner.encode(series.X, **encode_options)  # (N, M) or (N, steps, M)
+    if out.suffix == ".npz":
+        _write_npz(series, embeddings, out)
+    else:
+        step = (stride or window or 1) if level is Level.window else 1
+        write_table(embedding_table(series, embeddings, step), out)
+    note(f"{_shape(series.X)} embedded in {out}")
+    if as_json:
+        print_json({"out": str(out), "level": level, "shape": list(embeddings.shape)})
+
+
+def info(model: options.Model, as_json: options.Json = False) -> None:
+    """You were given a model: see its method, parameters, data and versions."""
+    from softclt.persistence import read_model
+
+    config, tensors = read_model(model)  # refuses what is no model or is damaged
+    fitted = config["fitted"]
+    losses = fitted.get("history", {}).get("loss") or [None]
+    facts = {
+        "model": str(model),
+        "method": config["method"],
+        "channels": fitted.get("n_features_in"),
+        "iterations": fitted.get("n_iter"),
+        "final_loss": losses[-1],
+        "weights": sum(t.numel() for k, t in tensors.items() if k.startswith("averaged.")),
+        "can_train_on": config.get("training"),
+        "fingerprint": config.get("fingerprint"),
+        "params": config["params"],
+        "versions": config.get("versions", {}),
+    }
+    if as_json:
+        print_json(facts)
+        return
+    for key, value in facts.items():
+        if isinstance(value, dict):
+            typer.echo(f"{key}:")
+            for name, inner in value.items():
+                typer.echo(f"  {name}: {inner}")
+        else:
+            typer.echo(f"{key}: {value}")
+
+
+def embedding_table(series: "SeriesTable", embeddings: "Floats", stride: int = 1) -> "pd.DataFrame":
+    """A row for each embedding: ``id``, its first ``step`` unless it is the series, ``emb_0 ...``.
+
+    Args:
+        series: The series, with ids and perhaps times.
+        embeddings: ``(N, M)``, or ``(N, W, M)`` with NaN where a series has ended.
+        stride: Steps from one embedding of a series to its next.
+    """
+    import numpy as np
+    import pandas as pd
+
+    if embeddings.ndim == 2:
+        embeddings = embeddings[:, None]  # (N, 1, M)
+        keys: dict[str, Any] = {"id": series.ids}
+    else:
+        rows, places = np.nonzero(~np.isnan(embeddings).all(axis=-1))
+        keys = {"id": [series.ids[row] for row in rows], "step": places * stride}
+        if series.times is not None:
+            keys["time"] = series.times[rows, places * stride]
+        embeddings = embeddings[rows, places][:, None]
+    columns = [f"emb_{i}" for i in range(embeddings.shape[-1])]
+    values = pd.DataFrame(embeddings[:, 0], columns=columns)
+    return pd.concat([pd.DataFrame(keys), values], axis=1)
+
+
+def _check_folder(out: Path, force: bool) -> None:
+    """Refuse a folder that is in use before any work is done for it."""
+    if out.is_file():
+        raise FileExistsError(f"--out {out} is a file; expected a folder for the model")
+    if out.is_dir() and any(out.iterdir()) and not force:
+        raise FileExistsError(f"--out {out} is not empty; choose another folder or add --force")
+
+
+def _encode_options(
+    level: Level, window: int | None, stride: int | None, causal: bool
+) -> dict[str, Any]:
+    """Arguments of ``encode``; what does not fit together is refused before a model is loaded."""
+    if level is Level.window and window is None:
+        raise ValueError("--level window needs --window, the steps of a window")
+    if level is not Level.window and (window or stride):
+        raise ValueError(f"--window and --stride belong to --level window; the level is {level}")
+    return {"level": str(level), "window": window, "stride": stride, "causal": causal}
+
+
+def _write_npz(series: "SeriesTable", embeddings: "Floats", out: Path) -> None:
+    """``ids`` and ``embeddings``, with nothing pickled inside."""
+    import numpy as np
+
+    ids = np.asarray(series.ids)
+    if ids.dtype == object:
+        ids = ids.astype(str)
+    with whole_file(out) as temporary:
+        np.savez_compressed(temporary, ids=ids, embeddings=embeddings)
+
+
+def _shape(X: "Floats") -> str:
+    n, d, t = X.shape
+    return f"{n} series of {d} channel(s) and up to {t} steps"

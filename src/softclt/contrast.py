@@ -1,0 +1,299 @@
+"""The kernel of all losses: two views of the same vectors, contrasted within groups.
+
+For an anchor a with similarities s_ab to the other 2K - 1 vectors of its group and targets w_ab,
+the loss is
+
+    Z_a * logsumexp_b(s_ab) - sum_b(w_ab s_ab),    Z_a = sum_b w_ab,
+
+the paper's cross-entropy with the sum over b taken apart. Similarities are taken block by block,
+together with the gradient, so that nothing of size (2K, 2K) is kept. For weights by lag the second
+term is r_a . sum_b(w_ab r_b), a convolution over time that needs no (K, K) matrix either.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import pad
+
+# Similarities held at a time, in elements. A group of up to _WHOLE is taken in one piece: then the
+# gradient needs one matrix product, with softmax + its transpose, instead of two.
+_BLOCK = 1 << 22
+_WHOLE = 1 << 26
+# Weights by lag of up to so many steps are written out as a matrix: quicker than the convolution.
+_DENSE = 128
+
+
+def contrast(
+    z1: Tensor,
+    z2: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    normalize: bool,
+    by_lag: bool = False,
+) -> Tensor:
+    """Mean loss of all anchors, contrasted within each group.
+
+    Args:
+        z1, z2: Two views of the same vectors, float32 or better, ``(..., G, K, M)``.
+        weights: Targets ``(K, K)``, or by lag ``(K,)`` or shorter; also with the leading shape.
+        mask: ``(G, K)``, also with the leading shape; where it is False, z must be 0.
+        normalize: Divide the weights of each anchor by their sum.
+        by_lag: How to read ``weights``.
+    """
+    lead, (g, k, m) = z1.shape[:-3], z1.shape[-3:]
+    if weights is not None:
+        weights = _check_weights(weights.detach().to(z1), lead, k, by_lag)
+        if by_lag and k <= _DENSE:
+            steps = torch.arange(k, device=z1.device)
+            weights, by_lag = _lag_matrix(weights, steps, steps), False
+    if k == 1:
+        return zero_with_gradient(z1, z2)
+    if mask is not None:
+        mask = mask.reshape(-1, g, k)
+    problem = _Problem(weights, by_lag and weights is not None, mask, normalize)
+    wants_grad = torch.is_grad_enabled() and (z1.requires_grad or z2.requires_grad)
+    flat1, flat2 = (z.reshape(-1, g, k, m) for z in (z1, z2))
+    loss: Tensor = _Contrast.apply(flat1, flat2, problem, wants_grad)  # type: ignore[no-untyped-call]
+    return loss.reshape(lead)
+
+
+def zero_with_gradient(z1: Tensor, z2: Tensor) -> Tensor:
+    """Zero of the leading shape that still has a (zero) gradient, whatever z holds."""
+    return (z1[..., :0] + z2[..., :0]).sum(dim=(-3, -2, -1))
+
+
+class _Problem(NamedTuple):
+    """G groups of K vectors a view, for each of L leading indices; 1 where they share."""
+
+    weights: Tensor | None  # (L | 1, K, K), or (L | 1, band) by lag, or None: hard
+    by_lag: bool
+    mask: Tensor | None  # (L | 1, G, K)
+    normalize: bool
+
+
+def _check_weights(weights: Tensor, lead: torch.Size, k: int, by_lag: bool) -> Tensor:
+    """Weights as ``(L | 1, K, K)``, or ``(L | 1, band)`` by lag."""
+    own = weights.shape[-1:] if by_lag else weights.shape[-2:]
+    fits = 1 <= own[0] <= k if by_lag else own == (k, k)
+    if not fits or weights.shape not in (own, (*lead, *own)):
+        expected = f"({k},) or shorter by lag" if by_lag else f"({k}, {k})"
+        raise ValueError(f"weights have shape {tuple(weights.shape)}; expected {expected}")
+    return weights.reshape(-1, *own)
+
+
+class _Contrast(torch.autograd.Function):
+    """The loss with its gradient taken on the way, so that backward only scales it."""
+
+    @staticmethod
+    def forward(ctx: Any, z1: Tensor, z2: Tensor, problem: _Problem, wants_grad: bool) -> Tensor:
+        with torch.autocast(z1.device.type, enabled=False), _full_precision():
+            loss, grad = _loss_and_gradient(z1, z2, problem, wants_grad)
+        ctx.save_for_backward(grad)
+        return loss
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_loss: Tensor) -> tuple[Tensor | None, ...]:
+        (grad,) = ctx.saved_tensors  # (L, G, 2K, M)
+        grad1, grad2 = (grad_loss.reshape(-1, 1, 1, 1) * grad).chunk(2, dim=-2)
+        return grad1, grad2, None, None
+
+
+# Where matrix products may be rounded to TF32 or bfloat16; torch before 2.9 has one switch for all.
+_MATMULS = [
+    backend.matmul
+    for backend in (torch.backends.cuda, torch.backends.mkldnn)
+    if hasattr(getattr(backend, "matmul", None), "fp32_precision")
+]
+
+
+@contextmanager
+def _full_precision() -> Iterator[None]:
+    """No TF32: the two terms cancel, and must come from the same rounding."""
+    if not _MATMULS:
+        legacy = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("highest")
+    before = [matmul.fp32_precision for matmul in _MATMULS]
+    for matmul in _MATMULS:
+        matmul.fp32_precision = "ieee"
+    try:
+        yield
+    finally:
+        for matmul, precision in zip(_MATMULS, before, strict=True):
+            matmul.fp32_precision = precision
+        if not _MATMULS:
+            torch.set_float32_matmul_precision(legacy)
+
+
+def _loss_and_gradient(
+    z1: Tensor, z2: Tensor, problem: _Problem, wants_grad: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Loss ``(L,)`` of views ``(L, G, K, M)`` and, if wanted, its gradient ``(L, G, 2K, M)``."""
+    n_lead, g, k, m = z1.shape
+    z = torch.cat([z1, z2], dim=-2)
+    grad = torch.zeros_like(z) if wants_grad else None
+    positive, z_sum = _weight_sums(problem, z)  # W_ii and Z_i, the same for both views of i
+    share = _share_of_anchor(problem, z_sum, 2 * g * k)
+    matrix, pull = None, share * positive
+    if problem.weights is not None and not problem.by_lag:
+        matrix, pull = problem.weights, share
+        if len(matrix) > 1:
+            matrix = matrix.repeat_interleave(g, dim=0)  # (L * G, K, K)
+
+    def by_anchor(x: Tensor) -> Tensor:
+        return x.expand(n_lead, g, k).unsqueeze(-2).expand(-1, -1, 2, -1).reshape(-1, 2 * k)
+
+    losses = _contrast_groups(
+        z.view(-1, 2 * k, m),
+        by_anchor(share * z_sum),
+        by_anchor(pull),
+        matrix,
+        None if problem.mask is None else by_anchor(problem.mask),
+        None if grad is None else grad.view(-1, 2 * k, m),
+    )
+    loss = losses.view(n_lead, g).sum(dim=-1)
+    if problem.by_lag:
+        loss = loss - _attract_by_lag(z1 + z2, problem, share, grad)
+    return loss, grad
+
+
+def _weight_sums(problem: _Problem, z: Tensor) -> tuple[Tensor, Tensor]:
+    """W_ii and Z_i = W_ii + 2 sum of W_ij over real j != i, broadcastable to ``(L, G, K)``."""
+    w, k = problem.weights, z.shape[-2] // 2
+    if w is None:
+        one = z.new_ones(1, 1, 1)
+        return one, one
+    real = None if problem.mask is None else problem.mask.to(z.dtype)
+    if not problem.by_lag:
+        positive = w.diagonal(dim1=-2, dim2=-1)[:, None]  # (L, 1, K)
+        everyone = w.sum(dim=-1)[:, None] if real is None else real @ w.mT
+        return positive, 2 * everyone - positive
+    positive = w[:, None, :1]  # (L, 1, 1)
+    if real is None:
+        up_to = pad(w[:, 1:], (1, k - w.shape[-1])).cumsum(dim=-1)  # (L, K): lags 1 to i
+        others = (up_to + up_to.flip(-1))[:, None]
+    else:
+        others = _toeplitz(w, real[..., None])[..., 0]
+    return positive, positive + 2 * others
+
+
+def _share_of_anchor(problem: _Problem, z_sum: Tensor, n_anchors: int) -> Tensor:
+    """What an anchor's loss counts in the mean, broadcastable to ``(L, G, K)``."""
+    share = 1 / z_sum if problem.normalize else z_sum.new_ones(1, 1, 1)
+    if problem.mask is None:
+        return share / n_anchors
+    in_group = problem.mask.sum(dim=-1, keepdim=True)
+    # An anchor with nobody but its own positive has nothing to contrast: exactly 0, not rounding.
+    contrasted = problem.mask & (in_group > 1)
+    return torch.where(contrasted, share / (2 * in_group.sum(dim=-2, keepdim=True)), 0.0)
+
+
+def _contrast_groups(
+    z: Tensor,
+    log_weight: Tensor,
+    pull: Tensor,
+    matrix: Tensor | None,
+    real: Tensor | None,
+    grad: Tensor | None,
+) -> Tensor:
+    """sum_a(c_a logsumexp_{b != a}(s_ab) - pull_a sum_{b != a}(W_ab s_ab)) in each group ``(G,)``.
+
+    Args:
+        z: Vectors of both views ``(G, 2K, M)``; s are their products.
+        log_weight: c ``(G, 2K)``.
+        pull: ``(G, 2K)``.
+        matrix: W ``(G | 1, K, K)``, for either view of b; None: 1 for the positive, else 0.
+        real: Candidates ``(G, 2K)``; None means all.
+        grad: Where the gradient for z is added, or None.
+    """
+    g, a, _ = z.shape
+    losses = z.new_zeros(g)
+    whole = a * a <= _WHOLE
+    rows = a if whole else max(1, _BLOCK // a)
+    groups = max(1, _BLOCK // (rows * a))
+    for first in range(0, g, groups):
+        part = slice(first, first + groups)
+        zg = z[part]
+        for start in range(0, a, rows):
+            block = slice(start, min(a, start + rows))
+            c, f = log_weight[part, block, None], pull[part, block]
+            s = zg[:, block] @ zg.mT  # (groups, rows, 2K)
+            if matrix is None:
+                ahead, behind = _diagonal(s, start + a // 2), _diagonal(s, start - a // 2)
+                attraction = torch.cat([ahead, behind], dim=-1)
+            else:
+                w = matrix if len(matrix) == 1 else matrix[part]
+                w = w.repeat(1, 2, 2)[:, block]
+                _diagonal(w, start).zero_()
+                attraction = (s * w).sum(dim=-1)
+            _diagonal(s, start).fill_(float("-inf"))
+            if real is not None:
+                s.masked_fill_(~real[part, None, :], float("-inf"))
+            # In place: s becomes exp(s - max), then c times the softmax, 0 without a candidate.
+            top = s.amax(dim=-1, keepdim=True).clamp_min_(torch.finfo(s.dtype).min)
+            norm = s.sub_(top).exp_().sum(dim=-1, keepdim=True)
+            norm = norm.clamp_min_(torch.finfo(s.dtype).tiny)
+            losses[part] += ((c * (top + norm.log()))[..., 0] - f * attraction).sum(dim=-1)
+            if grad is None:
+                continue
+            p = s.mul_(c / norm)
+            if matrix is None:
+                ahead.sub_(f[:, : ahead.shape[-1]])
+                behind.sub_(f[:, ahead.shape[-1] :])
+            else:
+                p.addcmul_(f[..., None], w, value=-1)
+            if whole:
+                grad[part].baddbmm_(p + p.mT, zg)
+            else:
+                grad[part, block].baddbmm_(p, zg)
+                grad[part].baddbmm_(p.mT, zg[:, block])
+    return losses
+
+
+def _diagonal(x: Tensor, offset: int) -> Tensor:
+    return x.diagonal(offset=offset, dim1=-2, dim2=-1)
+
+
+def _attract_by_lag(both: Tensor, problem: _Problem, share: Tensor, grad: Tensor | None) -> Tensor:
+    """sum_a share_a r_a . sum_b(w_ab r_b) over the other steps, without a similarity.
+
+    With S = z1 + z2 ``(L, G, K, M)``, both anchors of a step together have S_i . (W' S)_i, where W'
+    is W without its diagonal. Its gradient, the same for both views, is taken off ``grad``.
+    """
+    w = problem.weights
+    assert w is not None
+    share = share[..., None]
+    back = share * _toeplitz(w, both)
+    if problem.mask is None and not problem.normalize:
+        back *= 2  # the share is the same for all, and W' is symmetric
+    else:
+        back += _toeplitz(w, share * both)
+    if grad is not None:
+        for view in grad.chunk(2, dim=-2):
+            view.sub_(back)
+    return (both * back).sum(dim=(1, 2, 3)) / 2
+
+
+def _toeplitz(by_lag: Tensor, x: Tensor) -> Tensor:
+    """sum_j by_lag[|i - j|] x_j over j != i within the band, for x ``(L, G, K, M)``."""
+    k, reach = x.shape[-2], by_lag.shape[-1] - 1
+    others = pad(by_lag[:, 1:], (1, 0))
+    rows = min(k, max(64, min(reach, _BLOCK // k)))
+    out = x.new_empty(max(len(others), len(x)), *x.shape[1:])
+    steps = torch.arange(k, device=x.device)
+    for start in range(0, k, rows):
+        stop = min(k, start + rows)
+        first, last = max(0, start - reach), min(k, stop + reach)
+        w = _lag_matrix(others, steps[start:stop], steps[first:last])
+        out[:, :, start:stop] = w[:, None] @ x[:, :, first:last]
+    return out
+
+
+def _lag_matrix(by_lag: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """Weights of the lags between two runs of steps, ``(L, rows, columns)``; 0 beyond the band."""
+    lags = (rows[:, None] - columns).abs_().clamp_max_(by_lag.shape[-1])
+    return pad(by_lag, (0, 1))[:, lags]

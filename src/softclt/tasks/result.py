@@ -1,0 +1,182 @@
+"""One run, one JSON line: what was run, how it scored and everything needed to run it again."""
+
+import json
+import logging
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+log = logging.getLogger(__name__)
+
+
+def utc_now() -> str:
+    """The time as results hold it, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What a task found out about one model on one data set with one seed.
+
+    Attributes:
+        fingerprint: Hash of the data; another file under the same name is another data set.
+        method: Registered name of the method.
+        params: Every parameter of the method, in a form that JSON can hold.
+        tau_choice: How the taus were chosen: ``"default"`` (the library's), ``"hard"`` (none),
+            ``"fixed"`` (given beforehand), ``"train"`` (by training data alone) or ``"oracle"``
+            (by the test set: an upper bound, never a score to claim).
+        probe: What reads the representation, names joined by ``+``; empty where a task has none.
+        options: Options of the task, defaults included.
+        metrics: Score by name; with several probes the names are ``<probe>.<metric>``.
+        seconds: Wall time by phase.
+        created: When the run ended, UTC.
+    """
+
+    task: str
+    dataset: str
+    fingerprint: str
+    method: str
+    params: dict[str, Any]
+    tau_choice: str
+    seed: int
+    metrics: dict[str, float]
+    probe: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    device: str = ""
+    created: str = field(default_factory=utc_now)
+
+    def to_json(self) -> str:
+        """One line of JSON; a number that is not finite is null."""
+        return json.dumps(json_safe(asdict(self)), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, line: str) -> "Result":
+        """The result that `to_json` wrote; a metric that is null becomes NaN."""
+        values = json.loads(line)
+        names = {f.name for f in fields(cls)}
+        if not isinstance(values, dict) or not {"task", "metrics"} <= values.keys() <= names:
+            raise ValueError(
+                "not a result: expected a JSON object with task, dataset, metrics, ..."
+            )
+        metrics = values["metrics"]
+        values["metrics"] = {k: math.nan if v is None else float(v) for k, v in metrics.items()}
+        try:
+            return cls(**values)
+        except TypeError as error:  # a field without default is missing
+            raise ValueError(f"not a whole result: {error}") from None
+
+    def identity(self) -> str:
+        """Equal for two results of the same task, data, model, seed and version of softclt."""
+        names = ("task", "fingerprint", "method", "params", "tau_choice", "seed", "options")
+        parts = {name: json_safe(getattr(self, name)) for name in names}
+        return json.dumps(parts | {"version": self.versions.get("softclt")}, sort_keys=True)
+
+    def append_to(self, path: str | os.PathLike[str]) -> None:
+        """Add this result to a file of results, in one write.
+
+        What a killed process left of its last line is cut off first. Processes may share the file.
+        """
+        line = (self.to_json() + "\n").encode()
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(path, flags, 0o644)
+        try:
+            with _locked(descriptor):
+                tail = _unfinished_line(descriptor)
+                if tail and _is_result(tail):  # whole, only the line's end is missing
+                    line = b"\n" + line
+                elif tail:
+                    log.warning("%s: dropped a torn last line of %d bytes", path, len(tail))
+                    os.truncate(descriptor, os.fstat(descriptor).st_size - len(tail))
+                if os.write(descriptor, line) != len(line):
+                    raise OSError(f"{path}: the disk took only a part of a result")
+        finally:
+            os.close(descriptor)
+
+    def summary(self) -> str:
+        """A line for a person, e.g. ``classification GunPoint ts2vec seed 0: accuracy 0.987``."""
+        scores = ", ".join(f"{name} {value:.4f}" for name, value in self.metrics.items())
+        probe = f" ({self.probe})" if self.probe else ""
+        return (
+            f"{self.task} {self.dataset} {self.method}{probe}, tau {self.tau_choice}, "
+            f"seed {self.seed}: {scores} in {sum(self.seconds.values()):.1f} s"
+        )
+
+
+def read_results(path: str | os.PathLike[str]) -> list[Result]:
+    """All results of a file; a torn last line, as a killed process leaves it, is left out."""
+    results = []
+    lines = Path(path).read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            results.append(Result.from_json(line.decode()))
+        except ValueError as error:
+            if number == len(lines) and not line.endswith(b"\n"):
+                log.warning("%s: left out the torn last line %d", path, number)
+                continue
+            raise ValueError(
+                f"{path}, line {number}: {error}; remove or repair this line"
+            ) from None
+    return results
+
+
+def json_safe(value: Any) -> Any:
+    """The same value made of what JSON has; callables and strange objects become their names."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, (np.generic, np.ndarray)):
+        return json_safe(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(k): json_safe(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_safe(v) for v in value]
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return str(value)
+
+
+def _is_result(line: bytes) -> bool:
+    try:
+        Result.from_json(line.decode())
+    except ValueError:
+        return False
+    return True
+
+
+def _unfinished_line(descriptor: int) -> bytes:
+    """The bytes behind the last newline of a file, nothing when it ends with one."""
+    tail, position = b"", os.fstat(descriptor).st_size
+    while position > 0 and b"\n" not in tail:
+        step = min(position, 65536)
+        position -= step
+        os.lseek(descriptor, position, os.SEEK_SET)
+        tail = os.read(descriptor, step) + tail
+    return tail.rpartition(b"\n")[2]
+
+
+@contextmanager
+def _locked(descriptor: int) -> Iterator[None]:
+    """Keep other processes out, so that none cuts off a line that another one just wrote."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows: there one process should write a file
+        yield
+        return
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -1,0 +1,74 @@
+"""The README's stories and the recipes run as they are written."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from softclt.assignments import assignments
+from softclt.data import datasets
+from softclt.distances import distances
+from softclt.methods import methods
+from softclt.tasks import tasks
+
+ROOT = Path(__file__).parents[1]
+
+
+def blocks(document, language):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def title(block):
+    return re.sub(r"\W+", " ", block).strip()[:40]
+
+
+@pytest.fixture
+def registries_as_before():
+    """Recipes register things that no other test should meet."""
+    tables = [assignments, datasets, distances, methods, tasks]
+    before = [(dict(t._items), dict(t._tags)) for t in tables]
+    yield
+    for table, (items, tags) in zip(tables, before, strict=True):
+        table._items, table._tags = items, tags
+
+
+def run_in(folder, block):
+    os.chdir(folder)
+    exec(compile(block, "<document>", "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("block", blocks("CONTRIBUTING.md", "python"), ids=title)
+def test_each_recipe_runs(block, registries_as_before, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_in(tmp_path, block)
+
+
+@pytest.mark.parametrize("block", blocks("README.md", "python"), ids=title)
+def test_each_story_of_the_readme_runs(block, tmp_path, monkeypatch):
+    pytest.importorskip("aeon", reason="the stories use sample data of the `data` extra")
+    monkeypatch.chdir(tmp_path)
+    run_in(tmp_path, block)
+
+
+def test_the_commands_of_the_readme_make_embeddings_of_a_csv(tmp_path):
+    (story,) = [block for block in blocks("README.md", "bash") if "softclt embed" in block]
+    os.symlink(ROOT / "examples", tmp_path / "examples")
+    for line in story.splitlines():
+        command = [sys.executable, "-m", *shlex.split(line)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    table = (tmp_path / "embeddings.csv").read_text().splitlines()
+    assert table[0].startswith("id,emb_0,")
+    assert len(table) == 1 + 12
+    assert table[1].startswith("pump-00,")
+
+
+def test_the_readme_names_the_two_commands():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "make demo" in text
+    assert "make test" in text
