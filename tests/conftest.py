@@ -6,6 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+
+# Test tensors are tiny: a second thread costs more than it gives, above all on a busy machine.
+torch.set_num_threads(1)
 
 sys.path.insert(0, str(Path(__file__).parent))
 
