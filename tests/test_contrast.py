@@ -56,6 +56,22 @@ def test_every_path_gives_the_same(loss_of, kind, monkeypatch):
         torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("length", [1, 2, 6, 100, 150])
+@pytest.mark.parametrize("masked", [False, True], ids=["", "masked"])
+def test_a_band_over_many_blocks_equals_the_matrix(length, masked, monkeypatch):
+    z1, z2 = views(2, 150, 3)
+    mask = some_mask(2, 150) if masked else None
+    monkeypatch.setattr(contrast, "_BLOCK", 150 * 64)
+
+    def loss_of(z1, z2):
+        return F.soft_temporal_loss(z1, z2, by_lag(150, tau=0.01)[:length], mask)
+
+    band = value_and_gradients(loss_of, z1, z2)
+    monkeypatch.setattr(contrast, "_DENSE", 150)
+    for a, b in zip(band, value_and_gradients(loss_of, z1, z2), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-14)
+
+
 def test_gradient_is_scaled_by_what_comes_from_above_and_flows_twice():
     z1, z2 = views(3, 4, 2)
     loss = LOSSES["hierarchical"](z1, z2)
@@ -126,12 +142,15 @@ def test_all_masked_is_zero_with_gradient_zero(loss_of, normalize, path):
     assert all((g == 0).all() for g in gradients)
 
 
-def test_an_anchor_with_only_its_positive_has_exactly_nothing():
-    z1, z2 = views(3, 4, 2)
-    mask = torch.zeros(3, 4, dtype=torch.bool)
-    mask[0, 0] = mask[1, 1] = True  # never two series at a step, nor two steps in a series
-    for loss_of in (F.soft_instance_loss, F.soft_temporal_loss):
-        loss, *gradients = value_and_gradients(loss_of, z1, z2, None, mask)
+@pytest.mark.parametrize("normalize", [False, True])
+def test_an_anchor_with_only_its_positive_has_exactly_nothing(loss_of, normalize, path):
+    mask = torch.zeros(3, 8, dtype=torch.bool)
+    mask[0, 0] = mask[1, 2] = mask[2, 4] = True  # never two series at a step, at no level
+    for dtype in (torch.float32, torch.float64):
+        z1, z2 = (z.detach().to(dtype).requires_grad_() for z in views(3, 8, 5))
+        if loss_of is LOSSES["hierarchical"] or loss_of is LOSSES["hard"]:
+            mask[1:] = False  # but pooling brings different series to one step
+        loss, *gradients = value_and_gradients(loss_of, z1, z2, mask, normalize)
         assert loss.item() == 0.0
         assert all((g == 0).all() for g in gradients)
 

@@ -186,10 +186,8 @@ def _share_of_anchor(problem: _Problem, z_sum: Tensor, n_anchors: int) -> Tensor
     share = 1 / z_sum if problem.normalize else z_sum.new_ones(1, 1, 1)
     if problem.mask is None:
         return share / n_anchors
-    in_group = problem.mask.sum(dim=-1, keepdim=True)
-    # An anchor with nobody but its own positive has nothing to contrast: exactly 0, not rounding.
-    contrasted = problem.mask & (in_group > 1)
-    return torch.where(contrasted, share / (2 * in_group.sum(dim=-2, keepdim=True)), 0.0)
+    n_real = problem.mask.sum(dim=(-2, -1), keepdim=True)
+    return torch.where(problem.mask, share / (2 * n_real), 0.0)
 
 
 def _contrast_groups(

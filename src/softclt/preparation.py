@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.validation import Floats, series_lengths
+from softclt.validation import Floats, observed_steps, series_lengths
 
 Float32s = NDArray[np.float32]
 Float64s = NDArray[np.float64]
@@ -58,7 +58,7 @@ def centre(X: Float32s) -> Float32s:
 
     Nothing moves unless some series begins or ends with a missing step.
     """
-    gaps = np.isnan(X).any(axis=1)  # (N, T)
+    gaps = ~observed_steps(X)  # (N, T)
     if not (gaps[:, 0].any() or gaps[:, -1].any()):
         return X
     t = X.shape[-1]
