@@ -24,7 +24,7 @@ from softclt import SoftContrastiveLoss, SoftTemporalLoss
 from softclt.assignments import temporal_weights
 
 SERIES, DIMS = 8, 320
-REPEATS = {128: 40, 512: 12, 3000: 3}
+REPEATS = {128: 100, 512: 15, 3000: 3}
 TAU_INSTANCE, TAU_TEMPORAL = 20.0, 1.0
 
 

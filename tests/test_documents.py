@@ -58,9 +58,12 @@ def test_each_story_of_the_readme_runs(block, tmp_path, monkeypatch):
 def test_the_commands_of_the_readme_make_embeddings_of_a_csv(tmp_path):
     (story,) = [block for block in blocks("README.md", "bash") if "softclt embed" in block]
     os.symlink(ROOT / "examples", tmp_path / "examples")
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}  # as in conftest.py
     for line in story.splitlines():
         command = [sys.executable, "-m", *shlex.split(line)]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
     table = (tmp_path / "embeddings.csv").read_text().splitlines()
     assert table[0].startswith("id,emb_0,")

@@ -87,6 +87,15 @@ def golden_case(case, dtype):
     return z1, z2, None if case["tau_I"] is None else w, temporal
 
 
+def test_the_worked_cases_are_a_faithful_copy(shared_folder):
+    source = json.loads((shared_folder / "golden" / "golden_losses.json").read_text())
+    assert len(source["cases"]) == len(GOLDEN["cases"]) == 31
+    for copied, case in zip(GOLDEN["cases"], source["cases"], strict=True):
+        assert copied == {name: case[name] for name in copied}
+    others = set(GOLDEN) - {"about", "cases"}
+    assert {name: GOLDEN[name] for name in others} == {name: source[name] for name in others}
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_loops_have_the_worked_value_of_every_anchor(case):
     z1, z2 = np.array(case["z1"]), np.array(case["z2"])

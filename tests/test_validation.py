@@ -92,6 +92,7 @@ def test_a_sparse_matrix_is_told_how_to_become_dense():
 def test_too_few_steps_are_refused():
     with pytest.raises(ValueError, match=r"series of 1 step.* at least 2 steps are needed"):
         check_series(np.zeros((3, 1)), min_length=2)
+    assert check_series(np.zeros((3, 2)), min_length=2).shape == (3, 1, 2)
 
 
 def test_other_channels_than_fitted_are_refused_and_swapped_axes_recognised():

@@ -280,7 +280,8 @@ def _toeplitz(by_lag: Tensor, x: Tensor) -> Tensor:
     """sum_j by_lag[|i - j|] x_j over j != i within the band, for x ``(L, G, K, M)``."""
     k, reach = x.shape[-2], by_lag.shape[-1] - 1
     others = pad(by_lag[:, 1:], (1, 0))
-    rows = min(k, max(64, min(reach, _BLOCK // k)))
+    # A wide band of rows has fewer products, a narrow one fewer zeros; on a GPU launches cost more.
+    rows = min(k, max(1024 if x.is_cuda else 64, min(reach, _BLOCK // k)))
     out = x.new_empty(max(len(others), len(x)), *x.shape[1:])
     steps = torch.arange(k, device=x.device)
     for start in range(0, k, rows):
