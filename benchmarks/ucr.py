@@ -23,6 +23,7 @@ CONFIGURATIONS = {
     "soft": TS2Vec.from_preset("hard", tau_instance=20.0, tau_temporal=1.0),
     "official": TS2Vec.from_preset("official"),
     "default": TS2Vec(),
+    "default-hard": TS2Vec(tau_instance=None, tau_temporal=None),
 }
 
 
