@@ -92,6 +92,9 @@ def embed(
         int | None, typer.Option(min=1, help="Steps from window to window [default: no overlap].")
     ] = None,
     causal: Annotated[bool, typer.Option("--causal", help="A step never sees its future.")] = False,
+    context: Annotated[
+        int, typer.Option(min=0, help="How many steps back a step sees, with --causal.")
+    ] = 200,
     split: options.Split = "train",
     id: options.Id = None,
     time: options.Time = None,
@@ -101,7 +104,7 @@ def embed(
 ) -> None:
     """You have a model and series in a file: write their embeddings as a table, ids kept."""
     check_suffix(out, (".parquet", ".csv", ".npz"))
-    encode_options = _encode_options(level, window, stride, causal)
+    encode_options = _encode_options(level, window, stride) | {"causal": causal, "context": context}
 
     from softclt.data import read_series
     from softclt.methods import load_model
@@ -183,15 +186,13 @@ def _check_folder(out: Path, force: bool) -> None:
         raise FileExistsError(f"--out {out} is not empty; choose another folder or add --force")
 
 
-def _encode_options(
-    level: Level, window: int | None, stride: int | None, causal: bool
-) -> dict[str, Any]:
+def _encode_options(level: Level, window: int | None, stride: int | None) -> dict[str, Any]:
     """Arguments of ``encode``; what does not fit together is refused before a model is loaded."""
     if level is Level.window and window is None:
         raise ValueError("--level window needs --window, the steps of a window")
     if level is not Level.window and (window or stride):
         raise ValueError(f"--window and --stride belong to --level window; the level is {level}")
-    return {"level": str(level), "window": window, "stride": stride, "causal": causal}
+    return {"level": str(level), "window": window, "stride": stride}
 
 
 def _write_npz(series: "SeriesTable", embeddings: "Floats", out: Path) -> None:
