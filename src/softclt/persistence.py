@@ -2,12 +2,15 @@
 
 import hashlib
 import json
+import math
 import os
 import platform
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from softclt import __version__
@@ -29,6 +32,23 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         **{name: version(name) for name in packages},
     }
+
+
+def json_safe(value: Any) -> Any:
+    """The same value made of what JSON has; callables and strange objects become their names."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, (np.generic, np.ndarray)):
+        return json_safe(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(k): json_safe(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_safe(v) for v in value]
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return str(value)
 
 
 def write_model(

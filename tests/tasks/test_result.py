@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from softclt.persistence import json_safe
 from softclt.tasks import Result, read_results
-from softclt.tasks.result import json_safe
 
 
 @pytest.fixture

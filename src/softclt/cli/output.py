@@ -53,7 +53,7 @@ def print_table(table: "Table", title: str, *notes: str) -> None:
 
 def print_json(value: Any) -> None:
     """One JSON document on stdout; what is not finite is null."""
-    from softclt.tasks.result import json_safe
+    from softclt.persistence import json_safe
 
     typer.echo(json.dumps(json_safe(value), allow_nan=False, indent=2))
 

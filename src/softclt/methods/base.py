@@ -219,9 +219,9 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
             assert state is not None
             tensors |= {f"last.{k}": v for k, v in state.module.state_dict().items()}
             tensors |= {f"optimizer.{k}": v for k, v in optimizer_tensors(state).items()}
-        params = {k: _json_safe(k, v) for k, v in self.get_params(deep=False).items()}
+        params = persistence.json_safe(self.get_params(deep=False))
         if not isinstance(self.random_state, (int, np.integer, type(None))):
-            params["random_state"] = self.seed_
+            params["random_state"] = self.seed_  # what a generator drew
         scale = None if self.scale_ is None else [part.tolist() for part in self.scale_]
         config = {
             "method": methods.name_of(type(self)),
@@ -367,15 +367,6 @@ def load_model(folder: str | os.PathLike[str]) -> RepresentationLearner:
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-
-
-def _json_safe(name: str, value: Any) -> Any:
-    """A parameter as JSON has it; a function is kept by its name, which a refit will not know."""
-    if name == "random_state" and not isinstance(value, (int, type(None))):
-        return None
-    if callable(value):
-        return getattr(value, "__name__", repr(value))
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _device(name: str) -> torch.device:

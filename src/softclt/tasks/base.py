@@ -9,9 +9,9 @@ from sklearn.base import clone
 
 from softclt.data import Dataset, load
 from softclt.methods import methods
-from softclt.persistence import versions
+from softclt.persistence import json_safe, versions
 from softclt.registry import Registry
-from softclt.tasks.result import Result, json_safe, utc_now
+from softclt.tasks.result import Result, utc_now
 from softclt.validation import check_choice, check_random_state_seed
 
 

@@ -4,14 +4,14 @@ import json
 import logging
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from softclt.persistence import json_safe
 
 log = logging.getLogger(__name__)
 
@@ -129,23 +129,6 @@ def read_results(path: str | os.PathLike[str]) -> list[Result]:
                 f"{path}, line {number}: {error}; remove or repair this line"
             ) from None
     return results
-
-
-def json_safe(value: Any) -> Any:
-    """The same value made of what JSON has; callables and strange objects become their names."""
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, (np.generic, np.ndarray)):
-        return json_safe(value.tolist())
-    if isinstance(value, Mapping):
-        return {str(k): json_safe(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [json_safe(v) for v in value]
-    if callable(value) and hasattr(value, "__qualname__"):
-        return f"{value.__module__}.{value.__qualname__}"
-    return str(value)
 
 
 def _is_result(line: bytes) -> bool:
