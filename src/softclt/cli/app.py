@@ -1,6 +1,5 @@
 """The commands in one place: names, help and examples; what they do is in the files beside."""
 
-import os
 from typing import Annotated
 
 import typer
@@ -102,6 +101,4 @@ app.command(
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    # On a busy machine, threads that spin while they wait for each other make torch crawl.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     app(prog_name="softclt")

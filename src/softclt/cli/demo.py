@@ -153,7 +153,7 @@ def _notes(models: dict[str, Any], seeds: int, quick: bool) -> list[str]:
     lines = [
         f"Mean ± standard deviation over {seeds} seed(s); soft − hard is paired by seed.",
         f"Tau: the library's defaults (instance {soft.tau_instance:g}, temporal "
-        f"{soft.tau_temporal:g}), fixed beforehand,",
+        f"{soft.tau_temporal:g}),",
         "the same for all sets. Hard differs in the taus alone; untrained is the control.",
         "Three small sets show how it works, not which is better in general.",
     ]
