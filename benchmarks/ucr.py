@@ -1,8 +1,9 @@
 """Does our TS2Vec score as the authors' code does, and what does softness add? UCR, over seeds.
 
 Needs the archive: `SOFTCLT_DATA=... python benchmarks/ucr.py --anchors official.csv`.
-The anchors are a CSV with the columns `dataset` and `hard`. Sets are taken by size; all sets have the
-same taus, and no test label is used in a run. A run that was stopped goes on where it was.
+The anchors are a CSV with the columns `dataset` and `hard`. Sets are taken by size; all sets have
+the same taus, and test labels only score a run. A run that was stopped goes on where it was.
+"""
 
 import argparse
 import csv
