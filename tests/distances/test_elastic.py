@@ -74,14 +74,14 @@ def test_fastdtw_never_falls_below_dtw(rng, d, radius):
     X = ragged_series(rng, 8, d, 1, 40)
     exact = pairwise_distance(X)
     approximate = pairwise_distance(X, metric="fastdtw", radius=radius)
-    assert (approximate >= exact).all()
+    assert (approximate >= exact * (1 - 1e-12)).all()
 
 
 @pytest.mark.parametrize("d", [1, 3])
 def test_fastdtw_with_a_radius_of_the_length_is_dtw(rng, d):
     X = ragged_series(rng, 8, d, 1, 40)
-    np.testing.assert_array_equal(
-        pairwise_distance(X, metric="fastdtw", radius=40), pairwise_distance(X)
+    np.testing.assert_allclose(
+        pairwise_distance(X, metric="fastdtw", radius=40), pairwise_distance(X), rtol=1e-12
     )
 
 

@@ -126,7 +126,7 @@ def test_a_function_with_its_own_window_gets_it_by_partial():
     assert pairwise_distance(X, metric=bound).max() > 0
 
 
-@pytest.mark.parametrize(("metric", "known"), [("dtw", "none"), ("fastdtw", "radius")])
+@pytest.mark.parametrize(("metric", "known"), [("dtw", "squared, per_step, bound"), ("fastdtw", "radius")])
 def test_unknown_parameters_are_refused_with_the_known_ones(metric, known):
     with pytest.raises(ValueError, match=f"{metric} has no parameter 'radus'; known: {known}"):
         pairwise_distance(X, metric=metric, radus=2)
@@ -179,12 +179,12 @@ def test_numba_keeps_its_number_of_threads():
     assert numba.get_num_threads() == before
 
 
-def test_many_blocks_fill_the_matrix_completely(monkeypatch, rng):
+def test_many_tiles_fill_the_matrix_completely(monkeypatch, rng):
     series = rng.normal(size=(23, 1, 6))
-    one_block = pairwise_distance(series, n_jobs=1)
-    monkeypatch.setattr("softclt.distances.engine._BLOCK_CELLS", 36 * 7)
-    np.testing.assert_array_equal(pairwise_distance(series, n_jobs=3), one_block)
-    np.testing.assert_array_equal(pairwise_distance(series, series[4:], n_jobs=3), one_block[:, 4:])
+    one_tile = pairwise_distance(series, n_jobs=1)
+    monkeypatch.setattr("softclt.distances.engine.tile_size", lambda cells: 5)
+    np.testing.assert_array_equal(pairwise_distance(series, n_jobs=3), one_tile)
+    np.testing.assert_array_equal(pairwise_distance(series, series[4:], n_jobs=3), one_tile[:, 4:])
 
 
 def test_an_error_in_a_thread_reaches_the_caller():

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from softclt.registry import Registry
 
+Floats = NDArray[np.floating[Any]]
 Floats64 = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -36,19 +37,33 @@ class Ragged:
         starts: Column at which each series begins, and the end, ``(N + 1,)``.
     """
 
-    values: Floats64
+    values: Floats
     starts: Ints
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def __getitem__(self, i: int) -> Floats64:
+    def __getitem__(self, i: int) -> Floats:
         return self.values[:, self.starts[i] : self.starts[i + 1]]  # (D, T_i)
 
     @property
     def lengths(self) -> Ints:
         """Steps of each series, ``(N,)``."""
         return np.diff(self.starts)
+
+    def part(self, rows: slice) -> "Ragged":
+        """Neighbouring series, without a copy."""
+        starts = self.starts[rows.start : rows.stop + 1]
+        return Ragged(self.values[:, starts[0] : starts[-1]], starts - starts[0])
+
+    def take(self, rows: Ints) -> "Ragged":
+        """Some series in the order given."""
+        starts = np.concatenate([[0], np.cumsum(self.lengths[rows])])
+        return Ragged(np.concatenate([self[i] for i in rows], axis=1), starts)
+
+    def astype(self, dtype: Any) -> "Ragged":
+        """The same series in another precision; itself if it has that already."""
+        return Ragged(self.values.astype(dtype, copy=False), self.starts)
 
 
 def compiled(function: F) -> F:
@@ -65,7 +80,8 @@ def per_pair(metric: Callable[..., float]) -> PairKernel:
     def kernel(x: Ragged, y: Ragged, rows: Ints, cols: Ints, **params: Any) -> Floats64:
         pairs = zip(rows, cols, strict=True)
         return np.array(
-            [metric(x[i].copy(), y[j].copy(), **params) for i, j in pairs], dtype=np.float64
+            [metric(x[i].astype(np.float64), y[j].astype(np.float64), **params) for i, j in pairs],
+            dtype=np.float64,
         )
 
     return kernel

@@ -2,21 +2,48 @@
 
 import numpy as np
 
-from softclt.distances.base import Floats64, Ints, Ragged, compiled, distances
+from softclt.distances.base import Floats, Floats64, Ints, Ragged, compiled, distances
+from softclt.distances.warping import align, common_precision
 from softclt.validation import check_range
 
 
 @distances.register("dtw", elastic=True, symmetric=True, window=True)
-def dtw(x: Ragged, y: Ragged, rows: Ints, cols: Ints, *, window: float | None = None) -> Floats64:
+def dtw(
+    x: Ragged,
+    y: Ragged,
+    rows: Ints,
+    cols: Ints,
+    *,
+    window: float | None = None,
+    squared: bool = False,
+    per_step: bool = False,
+    bound: float | None = None,
+) -> Floats64:
     """Square root of the summed squared differences along the best warping path.
+
+    Computed in float32 where both collections are, which is twice as fast, else in float64.
 
     Args:
         x, y: Series without missing steps; the lengths may differ.
         rows, cols: The pairs to compare, ``(P,)`` each.
         window: Half-width of the Sakoe-Chiba band as a share of the longer series.
+        squared: Leave the root out.
+        per_step: The mean along the path instead of the sum; of several best paths that of tam.
+        bound: Larger distances are infinite, and mostly quicker.
     """
-    bands = half_widths(x.lengths[rows], y.lengths[cols], window)
-    return _dtw_of_pairs(x.values, x.starts, y.values, y.starts, rows, cols, bands)
+    x, y = common_precision(x, y)
+    limit = np.inf
+    if bound is not None:
+        check_range(bound, "bound", 0)
+        # A little above, so that rounding gives up no pair that is just within the bound.
+        limit = bound * (1 + 1e-5) if squared else bound * bound * (1 + 1e-5)
+    if per_step:
+        x, y, limit = x.astype(np.float64), y.astype(np.float64), np.inf
+    totals, diagonals = align(x, y, rows, cols, window, count_diagonals=per_step, bound=limit)
+    if per_step:
+        totals /= x.lengths[rows] + y.lengths[cols] - 1 - diagonals
+    values = totals if squared else np.sqrt(totals)
+    return values if bound is None else np.where(values > bound, np.inf, values)
 
 
 @distances.register("fastdtw", elastic=True, symmetric=True, window=False)
@@ -35,57 +62,13 @@ def fastdtw(x: Ragged, y: Ragged, rows: Ints, cols: Ints, *, radius: int = 1) ->
     check_range(radius, "radius", 0)
     if radius != int(radius):
         raise ValueError(f"radius is {radius!r}; expected a whole number of cells, e.g. 1")
+    x, y = x.astype(np.float64), y.astype(np.float64)
     return _fastdtw_of_pairs(x.values, x.starts, y.values, y.starts, rows, cols, int(radius))
-
-
-def half_widths(n: Ints, m: Ints, window: float | None) -> Ints:
-    """Cells by which a path may leave the diagonal; enough to reach the end if n and m differ."""
-    longer: Ints = np.maximum(n, m)
-    if window is None:
-        return longer
-    widths: Ints = np.maximum(np.floor(window * longer).astype(np.int64), np.abs(n - m))
-    return widths
-
-
-@compiled
-def _dtw_of_pairs(
-    x: Floats64, x_starts: Ints, y: Floats64, y_starts: Ints, rows: Ints, cols: Ints, bands: Ints
-) -> Floats64:
-    out = np.empty(len(rows))
-    width = np.diff(y_starts).max() + 1
-    previous, current, cost = np.empty(width), np.empty(width), np.empty(width)
-    for k in range(len(rows)):
-        x0, y0 = x_starts[rows[k]], y_starts[cols[k]]
-        n, m = x_starts[rows[k] + 1] - x0, y_starts[cols[k] + 1] - y0
-        # Entry j + 1 of a row belongs to step j of y; entry 0 is the border before the first step.
-        previous[: m + 1] = np.inf
-        current[: m + 1] = np.inf
-        previous[0] = 0.0
-        for i in range(n):
-            first, stop = max(0, i - bands[k]), min(m, i + bands[k] + 1)
-            # All that does not depend on the cell to the left, in loops that vectorise.
-            cost[first:stop] = 0.0
-            for c in range(x.shape[0]):
-                here, there = x[c, x0 + i], y[c, y0 : y0 + m]
-                for j in range(first, stop):
-                    difference = here - there[j]
-                    cost[j] += difference * difference
-            for j in range(first, stop):
-                above, diagonal = previous[j + 1], previous[j]
-                current[j + 1] = above if above < diagonal else diagonal
-            current[first] = left = np.inf
-            for j in range(first, stop):
-                best = current[j + 1]
-                left = cost[j] + (left if left < best else best)
-                current[j + 1] = left
-            previous, current = current, previous
-        out[k] = np.sqrt(previous[m])
-    return out
 
 
 @compiled
 def _fastdtw_of_pairs(
-    x: Floats64, x_starts: Ints, y: Floats64, y_starts: Ints, rows: Ints, cols: Ints, radius: int
+    x: Floats, x_starts: Ints, y: Floats, y_starts: Ints, rows: Ints, cols: Ints, radius: int
 ) -> Floats64:
     out = np.empty(len(rows))
     for k in range(len(rows)):
@@ -110,7 +93,7 @@ def _fastdtw_of_pairs(
 
 
 @compiled
-def _halve(series: Floats64, times: int) -> Floats64:
+def _halve(series: Floats, times: int) -> Floats:
     """Neighbouring steps averaged, ``times`` times; an odd last step stays alone."""
     for _ in range(times):
         d, t = series.shape
@@ -136,7 +119,7 @@ def _project(first: Ints, last: Ints, n: int, m: int, radius: int) -> tuple[Ints
 
 
 @compiled
-def _narrow(x: Floats64, y: Floats64, first: Ints, last: Ints) -> float:
+def _narrow(x: Floats, y: Floats, first: Ints, last: Ints) -> float:
     """Summed squares along the best path within ``first..last``; both then hold that path."""
     n = len(first)
     offsets = np.zeros(n + 1, np.int64)

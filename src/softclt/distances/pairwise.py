@@ -1,22 +1,15 @@
 """The distance matrix of any metric: checks and preparation; the engine does the rest."""
 
-import inspect
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 
-from softclt.distances.base import Floats64, Ints, PairKernel, Ragged, distances, per_pair
+from softclt.distances.base import Floats64
 from softclt.distances.engine import distance_matrix
+from softclt.distances.measure import Measure, Metric
 from softclt.distances.normalize import NORMALIZATIONS, normalize_distances
-from softclt.distances.prepare import on_one_grid, without_missing_steps
-from softclt.validation import Floats, check_choice, check_range, check_series
-
-Metric = str | Callable[..., float]
-
-_ROUNDING = 1e-12  # one minus a similarity of a series and itself may come out as -1e-16
-_TAGS_OF_A_FUNCTION = {"elastic": True, "symmetric": False, "window": False}
+from softclt.validation import check_choice
 
 
 def pairwise_distance(
@@ -59,7 +52,6 @@ def pairwise_distance(
                [7.348, 6.164, 0.   ]])
     """
     check_choice(normalize, NORMALIZATIONS, "normalize")
-    check_choice(unequal, ("error", "resample"), "unequal")
     if normalize is not None and Y is not None:
         raise ValueError(
             f"normalize={normalize!r} scales by the distances within X; with Y leave it None"
@@ -68,102 +60,17 @@ def pairwise_distance(
         raise ValueError(
             f"device is {device!r}; distances run on the CPU in this version: use None or 'cpu'"
         )
-    kernel, tags = _resolve(metric, window, params)
+    measure = Measure(metric, window, params, unequal)
     workers = _workers(n_jobs) if isinstance(metric, str) else 1
-    collections = _check_collections(X, Y)
-    if tags["elastic"]:
-        ragged = [without_missing_steps(series, name) for name, series in collections.items()]
-    else:
-        ragged = on_one_grid(collections, unequal, _title(metric))
-    x, y = ragged[0], ragged[-1]
-    matrix = distance_matrix(
-        kernel,
-        x,
-        y,
-        half=Y is None and bool(tags["symmetric"]),
-        cells=x.lengths.mean() * (y.lengths.mean() if tags["elastic"] else 1) * len(x.values),
-        workers=workers,
-        progress=f"{_title(metric)} distances" if progress else None,
-    )
+    x, y = measure.prepare(X, Y)
+    half = Y is None and bool(measure.tags["symmetric"])
+    matrix = distance_matrix(measure, x, y, half=half, workers=workers, progress=progress)
     if Y is None:
         np.fill_diagonal(matrix, 0.0)
     return matrix if normalize is None else normalize_distances(matrix, normalize)
-
-
-def _resolve(
-    metric: Metric, window: float | None, params: dict[str, Any]
-) -> tuple[PairKernel, dict[str, Any]]:
-    """The kernel with its parameters bound and its results checked, and its tags."""
-    if isinstance(metric, str):
-        kernel, tags = distances[metric], distances.tags(metric)
-        _check_keywords(metric, kernel, params)
-    elif callable(metric):
-        kernel, tags = per_pair(metric), _TAGS_OF_A_FUNCTION
-    else:
-        names = ", ".join(distances.names())
-        raise ValueError(f"metric is {metric!r}; expected a function or one of {names}")
-    if window is not None:
-        check_range(window, "window", 0.0, 1.0)
-        if not tags["window"]:
-            raise ValueError(
-                f"{_title(metric)} has no window; {', '.join(distances.names(window=True))} have. "
-                "A function of yours gets its own by functools.partial"
-            )
-        params = {**params, "window": window}
-
-    def checked(x: Ragged, y: Ragged, rows: Ints, cols: Ints) -> Floats64:
-        values = kernel(x, y, rows, cols, **params)
-        values[(values < 0) & (values > -_ROUNDING)] = 0.0
-        impossible = np.flatnonzero(~((values >= 0) & (values < np.inf)))
-        if len(impossible):
-            k = impossible[0]
-            other = "X" if x is y else "Y"
-            pair = f"X[{rows[k]}] and {other}[{cols[k]}]"
-            if not tags["elastic"] and np.isnan(values[k]):
-                elastic = ", ".join(distances.names(elastic=True))
-                raise ValueError(
-                    f"{pair} have no observed step in common, so no {_title(metric)} distance; "
-                    f"use an elastic distance ({elastic}) or leave one of them out"
-                )
-            raise ValueError(
-                f"{_title(metric)} gave {values[k]} for {pair}; "
-                "a distance must be finite and not negative"
-            )
-        return values
-
-    return checked, tags
-
-
-def _check_keywords(name: str, kernel: PairKernel, params: dict[str, Any]) -> None:
-    parameters = inspect.signature(kernel).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return
-    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "window"]
-    unknown = [given for given in params if given not in known]
-    if unknown:
-        raise ValueError(
-            f"{name} has no parameter {unknown[0]!r}; known: {', '.join(known) or 'none'}"
-        )
-
-
-def _check_collections(X: Any, Y: Any) -> dict[str, Floats]:
-    """The checked arrays by the name that error messages call them."""
-    collections = {"X": check_series(X)}
-    if Y is not None:
-        collections["Y"] = check_series(Y, name="Y")
-        d, d_y = (series.shape[1] for series in collections.values())
-        if d != d_y:
-            raise ValueError(
-                f"X has {d} channel(s) and Y has {d_y}; both must be (N, D, T) with the same D"
-            )
-    return collections
 
 
 def _workers(n_jobs: int | None) -> int:
     if n_jobs == 0 or not isinstance(n_jobs, (int, np.integer, type(None))):
         raise ValueError(f"n_jobs is {n_jobs!r}; expected a number of threads, or -1 for all cores")
     return int(effective_n_jobs(n_jobs))
-
-
-def _title(metric: Metric) -> str:
-    return metric if isinstance(metric, str) else getattr(metric, "__name__", "the metric")

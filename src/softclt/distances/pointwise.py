@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from softclt.distances.base import Floats64, Ints, Ragged, compiled, distances
+from softclt.distances.base import Floats, Floats64, Ints, Ragged, compiled, distances
 
 
 @distances.register("euclidean", elastic=False, symmetric=True, window=False)
@@ -13,6 +13,7 @@ def euclidean(x: Ragged, y: Ragged, rows: Ints, cols: Ints) -> Floats64:
         x, y: Series of one common length; a missing step is NaN in all channels.
         rows, cols: The pairs to compare, ``(P,)`` each; NaN for a pair without a common step.
     """
+    x, y = x.astype(np.float64), y.astype(np.float64)
     return _euclidean_of_pairs(x.values, x.starts, y.values, y.starts, rows, cols)
 
 
@@ -24,12 +25,13 @@ def cosine(x: Ragged, y: Ragged, rows: Ints, cols: Ints) -> Floats64:
         x, y: Series of one common length; a missing step is NaN in all channels.
         rows, cols: The pairs to compare, ``(P,)`` each; NaN for a pair without a common step.
     """
+    x, y = x.astype(np.float64), y.astype(np.float64)
     return _cosine_of_pairs(x.values, x.starts, y.values, y.starts, rows, cols)
 
 
 @compiled
 def _euclidean_of_pairs(
-    x: Floats64, x_starts: Ints, y: Floats64, y_starts: Ints, rows: Ints, cols: Ints
+    x: Floats, x_starts: Ints, y: Floats, y_starts: Ints, rows: Ints, cols: Ints
 ) -> Floats64:
     out = np.empty(len(rows))
     for k in range(len(rows)):
@@ -47,7 +49,7 @@ def _euclidean_of_pairs(
 
 @compiled
 def _cosine_of_pairs(
-    x: Floats64, x_starts: Ints, y: Floats64, y_starts: Ints, rows: Ints, cols: Ints
+    x: Floats, x_starts: Ints, y: Floats, y_starts: Ints, rows: Ints, cols: Ints
 ) -> Floats64:
     out = np.empty(len(rows))
     for k in range(len(rows)):

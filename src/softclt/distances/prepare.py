@@ -13,7 +13,7 @@ def without_missing_steps(X: Floats, name: str) -> Ragged:
     observed = _observed(X, name)  # (N, T)
     values = X.transpose(1, 0, 2)[:, observed]  # (D, T_0 + T_1 + ...)
     return Ragged(
-        np.ascontiguousarray(values, np.float64),
+        np.ascontiguousarray(values),
         np.concatenate([[0], np.cumsum(observed.sum(axis=1))]),
     )
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.distances.base import Floats64, Ints, Ragged, compiled, distances
-from softclt.distances.elastic import half_widths
+from softclt.distances.base import Floats64, Ints, Ragged, distances
+from softclt.distances.warping import align
 
 
 @distances.register("tam", elastic=True, symmetric=True, window=True)
@@ -23,10 +23,10 @@ def tam(x: Ragged, y: Ragged, rows: Ints, cols: Ints, *, window: float | None = 
         rows, cols: The pairs to compare, ``(P,)`` each.
         window: Half-width of the Sakoe-Chiba band as a share of the longer series.
     """
-    n, m = x.lengths[rows], y.lengths[cols]
-    bands = half_widths(n, m, window)
-    phase = _diagonal_steps(x.values, x.starts, y.values, y.starts, rows, cols, bands)
-    return _alignment(n, m, phase)
+    # Ties decide the path, and float32 would break them by rounding.
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    _, phase = align(x, y, rows, cols, window, count_diagonals=True)
+    return _alignment(x.lengths[rows], y.lengths[cols], phase)
 
 
 def tam_from_path(path: Sequence[Sequence[int]] | NDArray[Any]) -> float:
@@ -66,43 +66,3 @@ def _alignment(n: Ints, m: Ints, phase: Ints) -> Floats64:
     advance, delay = n - 1 - phase, m - 1 - phase
     measure = advance / in_x + delay / in_y + (1 - phase / np.minimum(in_x, in_y))
     return np.where(np.minimum(n, m) == 1, 0.0, measure)
-
-
-@compiled
-def _diagonal_steps(
-    x: Floats64, x_starts: Ints, y: Floats64, y_starts: Ints, rows: Ints, cols: Ints, bands: Ints
-) -> Ints:
-    """Diagonal steps of each pair's best path.
-
-    Every cell has one predecessor, so its count is that of the predecessor and maybe one more:
-    two rows of counts beside the two rows of costs replace the stored path.
-    """
-    out = np.empty(len(rows), np.int64)
-    width = np.diff(y_starts).max() + 1
-    previous, current = np.empty(width), np.empty(width)
-    phase_before, phase = np.empty(width, np.int64), np.empty(width, np.int64)
-    for k in range(len(rows)):
-        x0, y0 = x_starts[rows[k]], y_starts[cols[k]]
-        n, m = x_starts[rows[k] + 1] - x0, y_starts[cols[k] + 1] - y0
-        previous[: m + 1] = np.inf
-        current[: m + 1] = np.inf
-        previous[0] = 0.0
-        phase_before[0] = -1  # the first cell comes from the border, which is no step
-        for i in range(n):
-            first, stop = max(0, i - bands[k]), min(m, i + bands[k] + 1)
-            current[first] = np.inf
-            for j in range(first, stop):
-                best, count = previous[j], phase_before[j] + 1
-                if previous[j + 1] < best:
-                    best, count = previous[j + 1], phase_before[j + 1]
-                if current[j] < best:
-                    best, count = current[j], phase[j]
-                cost = 0.0
-                for c in range(x.shape[0]):
-                    difference = x[c, x0 + i] - y[c, y0 + j]
-                    cost += difference * difference
-                current[j + 1], phase[j + 1] = cost + best, count
-            previous, current = current, previous
-            phase_before, phase = phase, phase_before
-        out[k] = phase_before[m]
-    return out
