@@ -274,3 +274,12 @@ def dilated_encoder(parameters, x, depth):
             h = dilated_conv(h, p[b + "project.weight"], p[b + "project.bias"], 1)
         h = outer + h
     return h.T
+
+
+def dtw_squared(x, y, window=None):
+    return dtw_costs(x, y, window)[-1][-1]
+
+
+def dtw_per_step(x, y, window=None):
+    """Root of the mean squared difference along the best path instead of the sum."""
+    return math.sqrt(dtw_squared(x, y, window) / len(dtw_path(x, y, window)))

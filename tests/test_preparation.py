@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from softclt import preparation
 from softclt.preparation import (
     apply_scale,
     centre,
@@ -70,3 +71,17 @@ def test_centring_evens_out_the_margins_and_keeps_the_values():
 def test_centring_leaves_complete_series_and_inner_gaps_alone():
     X = np.array([[[1, NAN, 3]], [[1, 2, 3]]], dtype=np.float32)
     assert centre(X) is X
+
+
+def test_series_are_prepared_in_blocks_as_if_at_once(rng, monkeypatch):
+    X = rng.normal(5.0, 3.0, size=(11, 2, 9)).astype(np.float32)
+    X[2, :, :3] = X[7, 1, 4:] = NAN
+
+    def prepared():
+        scale = channel_scale(X)
+        return [*scale, apply_scale(X, *scale), scale_each_series(X), centre(X)]
+
+    at_once = prepared()
+    monkeypatch.setattr(preparation, "_BLOCK", 3 * 18)  # 3 series at a time, and 2 at last
+    for whole, in_blocks in zip(at_once, prepared(), strict=True):
+        np.testing.assert_allclose(in_blocks, whole, rtol=1e-6)

@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 # Public name -> the module that has it. Loaded on first use, so that `import softclt` stays quick.
 _HOMES = {
+    "BatchDistances": "softclt.distances",
     "SoftContrastiveLoss": "softclt.losses",
     "SoftInstanceLoss": "softclt.losses",
     "SoftTemporalLoss": "softclt.losses",
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from softclt import methods as methods
     from softclt import tasks as tasks
     from softclt.data import load as load
+    from softclt.distances import BatchDistances as BatchDistances
     from softclt.distances import pairwise_distance as pairwise_distance
     from softclt.losses import SoftContrastiveLoss as SoftContrastiveLoss
     from softclt.losses import SoftInstanceLoss as SoftInstanceLoss
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from softclt.tasks import evaluate as evaluate
 
 __all__ = [
+    "BatchDistances",
     "SoftContrastiveLoss",
     "SoftInstanceLoss",
     "SoftTemporalLoss",

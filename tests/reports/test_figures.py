@@ -1,14 +1,12 @@
-"""Figures show what they are given, and files are there whole or not at all."""
+"""Figures show what they are given."""
 
 import subprocess
 import sys
-from contextlib import suppress
 
 import numpy as np
 import pytest
 
 from softclt.reports import figures
-from softclt.reports.files import whole_file
 
 pytest.importorskip("matplotlib")
 
@@ -76,13 +74,3 @@ def test_figures_need_no_pyplot():
         "figures.new_figure(1, 1); sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_a_file_keeps_its_old_content_when_writing_fails(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("old")
-    with suppress(RuntimeError), whole_file(path) as temporary:
-        temporary.write_text("half")
-        raise RuntimeError
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]

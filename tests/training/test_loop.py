@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from softclt import TS2Vec
+from softclt.training import fit_loop
 
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "random_state": 0}
 
@@ -64,3 +65,25 @@ def test_bfloat16_arithmetic_stays_near_float32(series):
     full = TS2Vec(max_iter=2, **SMALL).fit(series).history_["loss"]
     half = TS2Vec(max_iter=2, precision="bfloat16", **SMALL).fit(series).history_["loss"]
     np.testing.assert_allclose(half, full, rtol=0.05)
+
+
+def test_a_loss_gets_the_weights_of_its_batch_and_of_no_other(series):
+    state = TS2Vec(max_iter=0, **SMALL).fit(series).training_state_
+    asked, given = [], []
+
+    def weights(index):
+        asked.append(index.tolist())
+        return 10.0 * index[:, None] + index
+
+    def loss(module, batch, draws):
+        given.append((batch.index.tolist(), batch.weights))
+        return sum(p.sum() for p in module.parameters())
+
+    x = torch.from_numpy(series)
+    fit_loop(state, loss, x, weights, seed=0, n_steps=3, batch_size=4, max_length=20)
+    assert [index for index, _ in given] == asked
+    assert asked[0] != asked[1]
+    for index, values in given:
+        assert values.tolist() == [[10.0 * i + j for j in index] for i in index]
+    fit_loop(state, loss, x, None, seed=0, n_steps=1, batch_size=4, max_length=20)
+    assert given[-1][1] is None

@@ -4,7 +4,9 @@ from typing import Annotated
 
 import typer
 
+from softclt.cli.cache import cache
 from softclt.cli.demo import demo
+from softclt.cli.distances import distances
 from softclt.cli.errors import Commands, show_tracebacks
 from softclt.cli.listing import list_names
 from softclt.cli.models import embed, fit, info
@@ -92,6 +94,15 @@ app.command(
         "softclt classify train.ts new.ts --probe linear --out predictions.parquet",
     ),
 )(classify)
+app.command(
+    short_help="Compute the distances between all series, to keep.",
+    epilog=examples(
+        "softclt distances series.npz --metric dtw --window 0.1 --out distances/",
+        "softclt distances sales.csv --id store --time day --metric tam --out distances/",
+        "softclt distances series.npz --out distances/ --ray auto",
+    ),
+)(distances)
+app.add_typer(cache, name="cache")
 app.command(
     "list",
     short_help="Names of methods, distances, data sets, presets, ...",

@@ -22,6 +22,14 @@ class What(StrEnum):
     presets = "presets"
 
 
+# Beside the names, but none itself, so not in --json.
+_PATTERNS = {
+    "distances": {
+        "aeon:NAME": "Any distance of aeon, e.g. aeon:msm; needs pip install 'softclt[data]'."
+    }
+}
+
+
 def list_names(
     what: Annotated[
         What | None, typer.Argument(metavar="[WHAT]", help=f"One of {', '.join(What)}.")
@@ -39,6 +47,7 @@ def list_names(
         if what is None:
             typer.echo(f"{kind}:")
             indent = "  "
+        entries = entries | _PATTERNS.get(kind, {})
         width = max(map(len, entries), default=0)
         for name, about in entries.items():
             typer.echo(f"{indent}{name:{width}}  {about}".rstrip())

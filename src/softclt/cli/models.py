@@ -9,7 +9,7 @@ import typer
 from softclt.cli import options
 from softclt.cli.output import check_suffix, note, print_json, watched, write_table
 from softclt.cli.settings import build_model
-from softclt.reports.files import whole_file
+from softclt.files import whole_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +33,10 @@ def fit(
     preset: options.Preset = None,
     settings: options.Settings = None,
     seed: options.Seed = 0,
+    distances: Annotated[
+        Path | None,
+        typer.Option(help="Folder that 'softclt distances' made of the same series."),
+    ] = None,
     split: options.Split = "train",
     force: options.Force = False,
     id: options.Id = None,
@@ -56,7 +60,7 @@ def fit(
     asked = model.get_params(deep=False).get("progress")
     if asked is False and watched():
         model.set_params(progress=True)
-    model.fit(series.X)
+    model.fit(series.X, **({} if distances is None else {"distances": distances}))
     if asked is not None:
         model.set_params(progress=asked)
     model.save(out)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from softclt.reports.files import whole_file
+from softclt.files import whole_file
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from softclt.progress import progress_bar
 _TILE_CELLS = 100_000_000
 _GROUP = 16  # columns that lanes hold while the rows pass by
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 
 class Tile(NamedTuple):
     """A rectangle of the matrix."""
@@ -27,6 +30,11 @@ class Tile(NamedTuple):
         """Distances to compute; with ``half``, of a tile on the diagonal those above it."""
         n, m = self.rows.stop - self.rows.start, self.cols.stop - self.cols.start
         return int(n * (n - 1) // 2 if half and self.rows == self.cols else n * m)
+
+
+def on_cpu(device: Any) -> bool:
+    """Whether a user's ``device`` is the CPU, where distances run if nothing is said."""
+    return device is None or str(device) == "cpu"
 
 
 def tile_size(cells: float, budget: float = _TILE_CELLS) -> int:
@@ -94,15 +102,15 @@ def distance_matrix(
     return matrix
 
 
-def in_threads(work: Callable[[Tile], int], plan: list[Tile], workers: int) -> Iterator[int]:
-    """What ``work`` returns for every tile, in their order."""
+def in_threads(work: Callable[[T], R], plan: list[T], workers: int) -> Iterator[R]:
+    """What ``work`` returns for every item of the plan, in their order."""
     if workers == 1:
         yield from map(work, plan)
         return
     pool = ThreadPoolExecutor(workers)
     try:
         # In their order, so that of several impossible pairs the first is named every time.
-        for future in [pool.submit(work, tile) for tile in plan]:
+        for future in [pool.submit(work, item) for item in plan]:
             yield future.result()
     finally:  # after an error or Ctrl-C: what has begun ends, the rest is dropped
         pool.shutdown(cancel_futures=True)

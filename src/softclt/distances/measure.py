@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from softclt.distances import from_aeon
 from softclt.distances.base import Floats64, Ints, PairKernel, Ragged, distances, per_pair
 from softclt.distances.prepare import on_one_grid, without_missing_steps
 from softclt.validation import Floats, check_choice, check_range, check_series
@@ -26,7 +27,8 @@ class Measure:
     """Distances of pairs of series, with all that can be wrong checked when it is made.
 
     Attributes:
-        metric: A registered name, or a function of two arrays ``(D, T_i)`` and ``(D, T_j)``.
+        metric: A registered name, ``aeon:NAME``, or a function of two arrays ``(D, T_i)`` and
+            ``(D, T_j)``.
         window: Sakoe-Chiba band as a share of the longer series.
         params: Parameters of the metric.
         unequal: What metrics that compare step with step do with different lengths.
@@ -56,12 +58,12 @@ class Measure:
     @property
     def kernel(self) -> PairKernel:
         """Called as ``kernel(x, y, rows, cols, **params)``."""
-        return distances[self.metric] if isinstance(self.metric, str) else per_pair(self.metric)
+        return _find(self.metric)[0]
 
     @property
     def tags(self) -> Mapping[str, Any]:
         """elastic, symmetric, window: see `softclt.distances.base`."""
-        return distances.tags(self.metric) if isinstance(self.metric, str) else _TAGS_OF_A_FUNCTION
+        return _find(self.metric)[1]
 
     @property
     def title(self) -> str:
@@ -132,6 +134,15 @@ class Measure:
             "unequal": self.unequal,
             "version": KERNEL_VERSION,
         }
+
+
+def _find(metric: Metric) -> tuple[PairKernel, Mapping[str, Any]]:
+    """Kernel and tags of a registered name, of ``aeon:NAME`` or of a function."""
+    if not isinstance(metric, str):
+        return per_pair(metric), _TAGS_OF_A_FUNCTION
+    if metric.startswith(from_aeon.PREFIX):
+        return from_aeon.find(metric)
+    return distances[metric], distances.tags(metric)
 
 
 def _check_keywords(name: str, kernel: PairKernel, params: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from softclt.distances.base import Floats64
+from softclt.distances.base import Floats, Floats64
 from softclt.validation import check_choice, check_distances
 
 NORMALIZATIONS = (None, "minmax", "max", "column")
@@ -36,10 +36,21 @@ def normalize_distances(distances: Any, how: str | None = "minmax") -> Floats64:
     matrix = check_distances(distances, shape[0]).astype(np.float64)  # (N, N), a copy
     if how is None:
         return matrix
-    off_diagonal = ~np.eye(len(matrix), dtype=bool)
     if how != "max":
-        matrix -= matrix.min(where=off_diagonal, initial=matrix.max())
+        matrix -= off_diagonal(matrix).min(initial=matrix.max())
     np.fill_diagonal(matrix, 0.0)
     span = matrix.max(axis=0 if how == "column" else None, keepdims=True)
-    scaled: Floats64 = np.divide(matrix, span, out=np.zeros_like(matrix), where=span > 0)
-    return scaled
+    matrix /= np.where(span > 0, span, 1.0)  # where all are equal they are 0 by now
+    return matrix
+
+
+def off_diagonal(matrix: Floats) -> Floats:
+    """The values beside the diagonal of ``(N, N)``, as ``(N - 1, N)`` in their order, not copied.
+
+    Example:
+        >>> off_diagonal(np.array([[0.0, 1.0, 2.0], [3.0, 0.0, 4.0], [5.0, 6.0, 0.0]]))
+        array([[1., 2., 3.],
+               [4., 5., 6.]])
+    """
+    n = len(matrix)
+    return np.ravel(matrix)[1:].reshape(n - 1, n + 1)[:, :-1]

@@ -1,12 +1,14 @@
 """The distance matrix of any metric: checks and preparation; the engine does the rest."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
-from softclt.distances.base import Floats64
-from softclt.distances.engine import distance_matrix
+from softclt.distances.base import Floats, Floats64
+from softclt.distances.engine import distance_matrix, on_cpu
+from softclt.distances.executors import worker_count
 from softclt.distances.measure import Measure, Metric
 from softclt.distances.normalize import NORMALIZATIONS, normalize_distances
 from softclt.validation import check_choice
@@ -39,7 +41,7 @@ def pairwise_distance(
             diagonal by at most ``max(floor(window * max(n, m)), |n - m|)`` steps.
         normalize: ``"minmax"``, ``"max"`` or ``"column"``, see `normalize_distances`; not with Y.
         n_jobs: Threads; -1 takes all cores. The result does not depend on it.
-        device: ``None`` or ``"cpu"``.
+        device: ``None`` or ``"cpu"``; ``"cuda"`` computes DTW on a GPU, in float32.
         progress: Show a bar on standard error.
         unequal: What euclidean and cosine do with different lengths: ``"error"``, or
             ``"resample"``: stretch all linearly to the longest. Elastic metrics need neither.
@@ -56,21 +58,22 @@ def pairwise_distance(
         raise ValueError(
             f"normalize={normalize!r} scales by the distances within X; with Y leave it None"
         )
-    if device is not None and str(device) != "cpu":
-        raise ValueError(
-            f"device is {device!r}; distances run on the CPU in this version: use None or 'cpu'"
-        )
     measure = Measure(metric, window, params, unequal)
-    workers = _workers(n_jobs) if isinstance(metric, str) else 1
+    workers = worker_count(n_jobs) if isinstance(metric, str) else 1
+    compute = matrix_engine(measure, device)
     x, y = measure.prepare(X, Y)
     half = Y is None and bool(measure.tags["symmetric"])
-    matrix = distance_matrix(measure, x, y, half=half, workers=workers, progress=progress)
+    computed = compute(measure, x, y, half=half, workers=workers, progress=progress)
+    matrix: Floats64 = computed.astype(np.float64, copy=False)
     if Y is None:
         np.fill_diagonal(matrix, 0.0)
     return matrix if normalize is None else normalize_distances(matrix, normalize)
 
 
-def _workers(n_jobs: int | None) -> int:
-    if n_jobs == 0 or not isinstance(n_jobs, (int, np.integer, type(None))):
-        raise ValueError(f"n_jobs is {n_jobs!r}; expected a number of threads, or -1 for all cores")
-    return int(effective_n_jobs(n_jobs))
+def matrix_engine(measure: Measure, device: Any) -> Callable[..., Floats]:
+    """What computes matrices on a device: called as `engine.distance_matrix`."""
+    if on_cpu(device):
+        return distance_matrix
+    from softclt.distances.gpu import gpu_for, matrix_on_device
+
+    return partial(matrix_on_device, device=gpu_for(measure, device))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from softclt.distances.base import Floats64, Ragged, distances
+from softclt.distances.base import Ragged, distances
 from softclt.validation import Floats, observed_steps, series_lengths
 
 _LARGEST = 1e140  # sums of squares of larger numbers leave the range of float64
@@ -11,11 +11,11 @@ _LARGEST = 1e140  # sums of squares of larger numbers leave the range of float64
 def without_missing_steps(X: Floats, name: str) -> Ragged:
     """The steps at which all channels have a value, for elastic distances."""
     observed = _observed(X, name)  # (N, T)
-    values = X.transpose(1, 0, 2)[:, observed]  # (D, T_0 + T_1 + ...)
-    return Ragged(
-        np.ascontiguousarray(values),
-        np.concatenate([[0], np.cumsum(observed.sum(axis=1))]),
-    )
+    starts = np.concatenate([[0], np.cumsum(observed.sum(axis=1))])
+    channels = X.transpose(1, 0, 2)  # (D, N, T)
+    # One channel without gaps needs no copy.
+    values = channels.reshape(len(channels), -1) if observed.all() else channels[:, observed]
+    return Ragged(np.ascontiguousarray(values), starts)
 
 
 def on_one_grid(collections: dict[str, Floats], unequal: str, metric: str) -> list[Ragged]:
@@ -26,10 +26,7 @@ def on_one_grid(collections: dict[str, Floats], unequal: str, metric: str) -> li
         unequal: ``"error"`` refuses different lengths, ``"resample"`` stretches all to the longest.
         metric: Named in the error.
     """
-    gapped = {
-        name: np.where(_observed(X, name)[:, None, :], X.astype(np.float64), np.nan)
-        for name, X in collections.items()
-    }
+    observed = {name: _observed(X, name) for name, X in collections.items()}  # (N, T) each
     lengths = {name: series_lengths(X) for name, X in collections.items()}
     longest = max(int(own.max()) for own in lengths.values())
     shortest = min(int(own.min()) for own in lengths.values())
@@ -40,13 +37,16 @@ def on_one_grid(collections: dict[str, Floats], unequal: str, metric: str) -> li
             "or unequal='resample'"
         )
     ragged = []
-    for name, X in gapped.items():
-        stretched = [
-            _stretch(series[:, :length], longest)
-            for series, length in zip(X, lengths[name], strict=True)
-        ]
-        starts = longest * np.arange(len(X) + 1)
-        ragged.append(Ragged(np.concatenate(stretched, axis=1), starts))  # (D, N * longest)
+    for name, X in collections.items():
+        gapped = np.where(observed[name][:, None, :], X, X.dtype.type(np.nan))
+        if shortest == longest:
+            grid = gapped[..., :longest]
+        else:
+            grid = np.empty((*X.shape[:2], longest), X.dtype)
+            for own, series, length in zip(grid, gapped, lengths[name], strict=True):
+                own[:] = _stretch(series[:, :length], longest)
+        values = grid.transpose(1, 0, 2).reshape(X.shape[1], -1)  # (D, N * longest)
+        ragged.append(Ragged(values, longest * np.arange(len(X) + 1)))
     return ragged
 
 
@@ -58,13 +58,13 @@ def _observed(X: Floats, name: str) -> np.ndarray[tuple[int, ...], np.dtype[np.b
             f"{name}[{empty[0]}] has no step at which all channels have a value, so it has no "
             f"distance to any series ({len(empty)} such series in {name}); leave it out"
         )
-    largest = float(np.nanmax(np.abs(X)))
+    largest = max(float(np.nanmax(X)), -float(np.nanmin(X)))
     if largest > _LARGEST:
         raise ValueError(f"{name} holds values up to {largest:g}, too large to square; scale it")
     return observed
 
 
-def _stretch(series: Floats64, length: int) -> Floats64:
+def _stretch(series: Floats, length: int) -> Floats:
     """Linear interpolation ``(D, T_i) -> (D, length)``; between steps of a gap stays a gap."""
     own = series.shape[1]
     if own == length:

@@ -17,9 +17,12 @@ from torch import Tensor
 
 from softclt import inference, persistence
 from softclt.data.base import fingerprint
-from softclt.distances import normalize_distances, pairwise_distance
+from softclt.distances import BatchDistances
+from softclt.distances.batches import MODES, NORMALIZATIONS
+from softclt.distances.store import matrix_of
 from softclt.encoders import Encoder
 from softclt.methods.presets import preset
+from softclt.methods.weights import BatchWeights
 from softclt.preparation import (
     Float32s,
     Float64s,
@@ -77,8 +80,8 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
     def _check_parameters(self) -> None:
         check_choice(self.scale, (None, "channel"), "scale")
         check_choice(self.distance_scale, (None, "series"), "distance_scale")
-        check_choice(self.distance_mode, ("auto", "dense"), "distance_mode")
-        check_choice(self.distance_normalize, ("minmax", "max", "column"), "distance_normalize")
+        check_choice(self.distance_mode, MODES, "distance_mode")
+        check_choice(self.distance_normalize, NORMALIZATIONS, "distance_normalize")
         check_choice(self.pooling, inference.POOLINGS, "pooling")
         check_choice(self.layers, inference.LAYERS, "layers")
         check_choice(self.precision, (*PRECISIONS, HALF_PRECISION), "precision")
@@ -95,8 +98,10 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
         Args:
             X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
             y: Ignored; here for pipelines.
-            distances: Raw distances ``(N, N)`` between the series, to save computing them again,
-                e.g. over a grid of taus. Ignored when tau_instance is None.
+            distances: Raw distances ``(N, N)`` between the series, or the folder that ``softclt
+                distances`` made, to save computing them again, e.g. over a grid of taus. Ignored
+                when tau_instance is None; refused when distance_mode is lazy, which would not look
+                at them.
         """
         self._check_parameters()
         previous = self._previous_training() if self.warm_start else None
@@ -119,23 +124,25 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
         if previous is None:
             self.n_features_in_ = X.shape[1]
             self.scale_ = channel_scale(X) if self.scale == "channel" else None
-        seen = self._scaled(X[some])
+        seen = self._scaled(X if some.all() else X[some])
         sections = split_sections(seen, self.max_train_length)
         if len(sections) > len(seen):
             sections = sections[observed_steps(sections).any(axis=1)]
 
-        start = time.perf_counter()
-        weights = self._weights(sections, seen, some, distances)
-        distance_seconds = time.perf_counter() - start
         state = previous or self._new_training(seed, device)
         dtype = next(state.module.parameters()).dtype
+        n_steps = self._n_steps(X.size, len(sections))
+        start = time.perf_counter()
+        between = self._distances(sections, seen, some, distances, seed, n_steps, device)
+        weights = None if between is None else BatchWeights(between, self._instance_weights, dtype)
+        distance_seconds = time.perf_counter() - start
         fit_loop(
             state,
             self._loss,
             torch.as_tensor(centre(sections), dtype=dtype, device=device),
-            None if weights is None else weights.to(device=device, dtype=dtype),
+            weights,
             seed=seed,
-            n_steps=self._n_steps(X.size, len(sections)),
+            n_steps=n_steps,
             batch_size=self.batch_size,
             max_length=self.max_train_length,
             precision=self.precision,
@@ -147,7 +154,8 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
         self.n_iter_ = state.step
         self.history_ = {
             "loss": list(state.losses),
-            "distance_mode": None if weights is None else "dense",
+            "distance_mode": None if between is None else between.mode,
+            "distances": None if weights is None else weights.facts,
             "seconds": {
                 "distances": distance_seconds,
                 "training": time.perf_counter() - start - distance_seconds,
@@ -280,11 +288,18 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
             return X.astype(np.float32)
         return apply_scale(X, *self.scale_)
 
-    def _weights(
-        self, sections: Float32s, seen: Float32s, some: NDArray[np.bool_], distances: Any
-    ) -> Tensor | None:
-        """Soft instance assignments of the series the network sees, ``(N, N)``; None is hard."""
-        if self.tau_instance is None:
+    def _distances(
+        self,
+        sections: Float32s,
+        seen: Float32s,
+        some: NDArray[np.bool_],
+        distances: Any,
+        seed: int,
+        n_steps: int,
+        device: torch.device,
+    ) -> BatchDistances | None:
+        """Distances between the series that the network sees; None where it needs none."""
+        if self._instance_weights(torch.zeros(1, 1)) is None:  # hard
             return None
         if len(sections) == 1:
             warnings.warn(
@@ -294,20 +309,26 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
             )
             return None
         if distances is not None:
-            matrix = check_distances(distances, len(some))
+            distances = check_distances(matrix_of(distances), len(some))
             if len(sections) != len(seen):
                 raise ValueError(
                     f"distances are between {len(seen)} series, but these are cut into sections "
                     f"(max_train_length={self.max_train_length}); leave `distances` out"
                 )
-            matrix = matrix[np.ix_(some, some)]
-        else:
-            X = scale_each_series(sections) if self.distance_scale == "series" else sections
-            matrix = pairwise_distance(
-                X, metric=self.distance, progress=self.progress, **(self.distance_params or {})
-            )
-        normal = normalize_distances(matrix, self.distance_normalize)
-        return self._instance_weights(torch.from_numpy(normal))
+            distances = distances[np.ix_(some, some)]
+        return BatchDistances(
+            scale_each_series(sections) if self.distance_scale == "series" else sections,
+            metric=self.distance,
+            mode=self.distance_mode,
+            normalize=self.distance_normalize,
+            steps=n_steps,
+            batch_size=self.batch_size,
+            distances=distances,
+            random_state=seed,
+            device=device,
+            progress=self.progress,
+            **(self.distance_params or {}),
+        )
 
     def _n_steps(self, size: int, n_series: int) -> int:
         """TS2Vec's rule by the size of the data, unless iterations or epochs are given."""

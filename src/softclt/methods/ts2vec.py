@@ -39,7 +39,9 @@ class TS2Vec(RepresentationLearner):
         distance_params: Of the distance, e.g. ``{"window": 0.1}``.
         distance_scale: ``series`` scales each series to [0, 1] before distances are taken.
         distance_normalize: minmax (over all pairs), max, or column (the authors' code).
-        distance_mode: auto or dense: all distances once, before training.
+        distance_mode: dense: all distances once, before training. lazy: those of each batch when it
+            comes, scaled by the extremes of a sample, for more series than a matrix can hold. auto:
+            dense unless it would be much more to compute; see `softclt.BatchDistances`.
         scale: ``channel`` removes mean and standard deviation of each channel of the training data;
             None takes values as they are.
         mask_padding: Padded and missing steps take no part in losses, layers and pooling.
@@ -59,7 +61,10 @@ class TS2Vec(RepresentationLearner):
 
     Attributes:
         module_: The encoder with averaged weights.
-        history_: ``loss`` by step, ``distance_mode``, ``seconds`` by phase.
+        history_: ``loss`` by step; ``distance_mode``: dense, lazy, or None for hard; ``distances``:
+            ``engine`` (cpu or cuda; None if given), ``pairs_before`` training and
+            ``pairs_in_batches``, ``low`` and ``high`` that became 0 and 1, ``seconds_in_training``
+            (None on a GPU); ``seconds`` by phase.
         n_features_in_: Channels D.
 
     Example:

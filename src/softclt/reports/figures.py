@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softclt.files import whole_file
 from softclt.metrics import Labels
-from softclt.reports.files import whole_file
 from softclt.validation import Floats, check_choice
 
 if TYPE_CHECKING:

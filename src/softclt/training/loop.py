@@ -36,6 +36,7 @@ class Batch:
 
 
 Loss = Callable[[Encoder, Batch, StepDraws], Tensor]
+Weights = Callable[[Tensor], Tensor]  # rows of the data set (B,) -> soft assignments (B, B)
 
 
 @dataclass
@@ -53,7 +54,7 @@ def fit_loop(
     state: TrainingState,
     loss: Loss,
     x: Tensor,
-    weights: Tensor | None,
+    weights: Weights | None,
     *,
     seed: int,
     n_steps: int,
@@ -68,7 +69,7 @@ def fit_loop(
         state: Where training stands; its step counter goes on.
         loss: The method's loss of a batch.
         x: The data set ``(N, D, T)`` on the device, NaN where missing.
-        weights: Soft instance assignments ``(N, N)`` on the device; None is hard.
+        weights: Gives the soft instance assignments of a batch on the device; None is hard.
         seed: All draws come from it and the step.
         n_steps: Steps to take.
         batch_size: Series in a batch; all of them if there are fewer.
@@ -94,7 +95,7 @@ def fit_loop(
                 mask=None if complete else observed[index, window],
                 index=index,
                 start=start,
-                weights=None if weights is None else weights[index[:, None], index],
+                weights=None if weights is None else weights(index),
             )
             with torch.autocast(x.device.type, torch.bfloat16, enabled=precision == HALF_PRECISION):
                 value = loss(state.module, batch, draws)

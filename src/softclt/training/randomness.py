@@ -7,6 +7,7 @@ crop schedule, and differ in initialisation, batch order, offsets, hidden steps 
 """
 
 from enum import IntEnum
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -85,5 +86,10 @@ def batch_rows(
     """
     per_epoch = n // batch_size
     epoch, position = divmod(step, per_epoch)
-    order = numpy_generator(Stream.ORDER, seed, epoch).permutation(n)
-    return order[position * batch_size : (position + 1) * batch_size]
+    order = _epoch_order(seed, epoch, n)
+    return order[position * batch_size : (position + 1) * batch_size].copy()
+
+
+@lru_cache(maxsize=8)  # all steps of an epoch ask for it
+def _epoch_order(seed: int, epoch: int, n: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return numpy_generator(Stream.ORDER, seed, epoch).permutation(n)

@@ -1,0 +1,116 @@
+"""What the distances of a store are of: the key, the manifest that keeps it, and the series."""
+
+import hashlib
+import json
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from softclt.data.base import fingerprint
+from softclt.distances.base import Ragged
+from softclt.distances.measure import Measure
+from softclt.files import whole_file
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+SERIES = "series.npz"
+
+# What distances depend on, and what messages call it.
+KEY = {
+    "series": "the fingerprint of the series",
+    "n_series": "the number of series",
+    "precision": "the precision of the series",
+    "metric": "the metric",
+    "window": "the window",
+    "params": "the parameters of the metric",
+    "unequal": "unequal",
+    "version": "the version of the kernels",
+}
+
+
+class StoreError(ValueError):
+    """A folder that holds no distances, other ones, or not all of them."""
+
+
+def key_of(measure: Measure, x: Ragged) -> dict[str, Any]:
+    """All that the distances of some series depend on, as JSON has it."""
+    key = {
+        "series": fingerprint(x.values, x.starts),
+        "n_series": len(x),
+        "precision": str(x.values.dtype),  # kernels follow it
+        **measure.description(),
+    }
+    try:
+        parts: dict[str, Any] = json.loads(json.dumps(key, default=lambda number: number.item()))
+    except (AttributeError, TypeError, ValueError):
+        raise StoreError(
+            f"the parameters {key['params']} cannot be written as JSON; distances can be kept only "
+            "if numbers, texts and lists say all that they depend on"
+        ) from None
+    return parts
+
+
+def key_digits(key: dict[str, Any]) -> str:
+    """Sixteen hex digits of a key, or of a manifest."""
+    parts = {part: key[part] for part in KEY}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def check_key(folder: Path, manifest: dict[str, Any], key: dict[str, Any]) -> None:
+    """Refuse to mix distances, and say what differs."""
+    different = [part for part in KEY if manifest[part] != key[part]]
+    if different:
+        words = ", ".join(
+            f"{KEY[part]} is {manifest[part]!r} there and {key[part]!r} here" for part in different
+        )
+        raise StoreError(f"{folder} holds other distances: {words}; choose another folder")
+
+
+def write_manifest(folder: Path, key: dict[str, Any], tile: int, half: bool) -> None:
+    """Make a folder a store; done last."""
+    content = {"format": FORMAT, **key, "tile": tile, "half": half, "dtype": "float32"}
+    with whole_file(folder / MANIFEST) as temporary:
+        temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a store, or an error that says why the folder is none."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise StoreError(f"{folder} is no store of distances: {MANIFEST} is missing")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise StoreError(f"{path} is damaged ({error}); remove the folder") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise StoreError(f"{path} is not of format {FORMAT}, which this version of softclt reads")
+    lacking = {*KEY, "tile", "half"} - manifest.keys()
+    if lacking:
+        raise StoreError(f"{path} lacks {', '.join(sorted(lacking))}; remove the folder")
+    return manifest
+
+
+def write_series(folder: Path, x: Ragged) -> None:
+    """Keep the series beside their distances."""
+    with whole_file(folder / SERIES) as temporary:
+        np.savez(temporary, values=x.values, starts=x.starts)
+
+
+def read_series(folder: Path, expected: str) -> Ragged:
+    """The series of a store, if their fingerprint is the one that is expected."""
+    path = folder / SERIES
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            x = Ragged(arrays["values"], arrays["starts"])
+        sound = fingerprint(x.values, x.starts) == expected
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+        sound = False
+    if not sound:
+        raise StoreError(
+            f"{path} is missing or damaged; the call or command that began the store writes it "
+            "again, if it is given the same data"
+        )
+    return x
