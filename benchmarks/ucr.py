@@ -24,6 +24,8 @@ CONFIGURATIONS = {
     "official": TS2Vec.from_preset("official"),
     "default": TS2Vec(),
     "default-hard": TS2Vec(tau_instance=None, tau_temporal=None),
+    "default-dense": TS2Vec(distance_mode="dense"),
+    "default-lazy": TS2Vec(distance_mode="lazy"),
 }
 
 
@@ -35,6 +37,7 @@ def main() -> None:
     parser.add_argument("--configurations", nargs="+", default=["untrained", "hard", "soft"])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--sets", nargs="*", help="names; all of the anchors that fit if left out")
     parser.add_argument("--max-train", type=int, default=500)
     parser.add_argument("--max-length", type=int, default=512)
     parser.add_argument("--device", default="auto")
@@ -44,7 +47,8 @@ def main() -> None:
         anchors = {
             row["dataset"]: float(row["hard"]) for row in csv.DictReader(file) if row["hard"]
         }
-    names = [name for name in anchors if _fits(name, options.max_train, options.max_length)]
+    wanted = options.sets or list(anchors)
+    names = [name for name in wanted if _fits(name, options.max_train, options.max_length)]
     runs = {
         (configuration, name, seed): Run(
             "classification",

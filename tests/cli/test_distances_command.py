@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from softclt import load_model
 from softclt.cli import app
 from softclt.distances import cache, open_store, pairwise_distance
 from softclt.distances import store as making
@@ -177,3 +178,22 @@ def test_cache_clear_says_what_was_freed(kept):
 def test_cache_alone_shows_its_commands():
     shown = softclt("cache").stdout
     assert all(name in shown for name in ("list", "verify", "clear"))
+
+
+def test_fit_uses_a_folder_of_distances_and_refuses_one_that_is_none(command, tmp_path):
+    softclt(*command)
+    tiny = [
+        word
+        for setting in ("output_dims=4", "hidden_dims=4", "depth=1", "max_iter=2")
+        for word in ("--set", setting)
+    ]
+    fit = ["fit", tmp_path / "X.npy", "--out", tmp_path / "model", *tiny]
+    softclt(*fit, "--distances", tmp_path / "out")
+    history = load_model(tmp_path / "model").history_
+    assert history["distances"]["engine"] is None  # nothing was computed
+    assert history["distances"]["high"] == pytest.approx(
+        float(open_store(tmp_path / "out").matrix().max())
+    )
+    assert "no store of distances" in refused(
+        *fit, "--force", "--distances", tmp_path / "elsewhere"
+    )

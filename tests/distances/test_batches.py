@@ -12,10 +12,15 @@ from torch.utils.data import DataLoader
 
 import naive
 from softclt import BatchDistances, SoftContrastiveLoss
-from softclt.distances import batches, distances, gpu, normalize_distances, pairwise_distance
+from softclt.distances import (
+    batches,
+    distances,
+    normalize_distances,
+    pair_engines,
+    pairwise_distance,
+)
 from softclt.distances.batches import SAMPLE_SIZE, choose_mode, sample_pairs
 from softclt.distances.measure import Measure
-from softclt.distances.pair_engines import pair_engine
 from softclt.distances.prepare import without_missing_steps
 
 PAGE = Path(__file__).parents[2] / "docs" / "batches.md"
@@ -382,12 +387,12 @@ def test_the_gpu_is_asked_for_the_pairs_that_the_cpu_would_compute(monkeypatch):
         costs = torch.tensor([naive.dtw(own(x, i), own(y, j), window) for i, j in pairs])
         return costs.square() if squared else costs
 
-    monkeypatch.setattr(gpu, "check_gpu", lambda device: torch.device("cpu"))
-    monkeypatch.setattr(gpu, "dtw_on_device", loops)
+    monkeypatch.setattr(pair_engines, "dtw_on_device", loops)
     measure = Measure("dtw", 0.3, {"squared": True})
     x, _ = measure.prepare(of_many_lengths())
     index, first, second = (torch.tensor(i) for i in (BATCH, [0, 2, 4, 6], [1, 0, 5, 3]))
-    there, here = (pair_engine(x, measure, torch.device(name)) for name in ("cuda", "cpu"))
+    there = pair_engines.OnDevice(x, measure, torch.device("cpu"))
+    here = pair_engines.pair_engine(x, measure, torch.device("cpu"))
     expected = here.pairs(index, first, second)
     np.testing.assert_allclose(there.pairs(index, first, second), expected, rtol=1e-5)
 
