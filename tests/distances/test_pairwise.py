@@ -205,3 +205,15 @@ def test_progress_goes_to_standard_error_and_only_on_request(capfd):
     assert out == ""
     assert "dtw distances" in err
     assert "10/10" in err
+
+
+def test_float32_of_too_wide_a_range_is_compared_in_float64_everywhere(rng):
+    series = rng.normal(size=(20, 1, 30)).astype(np.float32)
+    series[:2] *= 1e-24
+    exact = pairwise_distance(series.astype(np.float64))
+    np.testing.assert_array_equal(pairwise_distance(series), exact)
+    assert exact[0, 1] > 0
+    np.testing.assert_allclose(
+        pairwise_distance(series[2:]), exact[2:, 2:], rtol=1e-5
+    )  # in float32
+    assert not np.array_equal(pairwise_distance(series[2:]), exact[2:, 2:])

@@ -220,3 +220,12 @@ def test_two_threads_at_once_do_not_disturb_each_other(dtype, rng):
     with ThreadPoolExecutor(2) as pool:
         for got, own in zip(pool.map(work, 5 * jobs), 5 * expected, strict=True):
             np.testing.assert_array_equal(got, own)
+
+
+def test_a_group_that_is_not_full_gives_up_early_too():
+    x = Ragged(np.zeros((1, 40), np.float32), np.array([0, 40]))
+    y = Ragged(np.full((1, 40), 5.0, np.float32), np.array([0, 40]))
+    for n_pairs in (1, 15, 16):
+        pairs = np.zeros(n_pairs, np.int64)
+        totals, _ = align(x, y, pairs, pairs, None, bound=1.0)
+        assert np.isinf(totals).all()

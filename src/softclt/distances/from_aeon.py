@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 
 from softclt.distances.base import Floats64, Ints, PairKernel, Ragged, compiled
@@ -27,6 +28,15 @@ _OF_A_PAIR = frozenset(["transformation_precomputed", "transformed_x", "transfor
 def names() -> list[str]:
     """``aeon:NAME`` of every distance between two series ``(D, T_i)`` and ``(D, T_j)``."""
     return [PREFIX + name for name in _functions()]
+
+
+def version(metric: object) -> str | None:
+    """The version of aeon that a metric comes from; None if it is not one of aeon's."""
+    if not isinstance(metric, str) or not metric.startswith(PREFIX):
+        return None
+    import aeon
+
+    return f"aeon {aeon.__version__}"
 
 
 @cache
@@ -78,7 +88,7 @@ def find(metric: str) -> tuple[PairKernel, dict[str, bool]]:
 
 @cache
 def _functions() -> dict[str, Callable[..., float]]:
-    """Functions of aeon by name, without those between symbols, which need breakpoints."""
+    """Functions of aeon by name: compiled ones; not those of symbols, which need breakpoints."""
     try:
         from aeon.distances import get_distance_function, get_distance_function_names
     except ImportError:
@@ -89,7 +99,8 @@ def _functions() -> dict[str, Callable[..., float]]:
     return {
         name: function
         for name, function in sorted(functions.items())
-        if inspect.Parameter.empty not in _parameters(function).values()
+        if isinstance(function, Dispatcher)
+        and inspect.Parameter.empty not in _parameters(function).values()
     }
 
 

@@ -34,9 +34,10 @@ def pairwise_distance(
     Args:
         X, Y: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
         metric: ``"dtw"`` (root of summed squares, one path for all channels), ``"fastdtw"``,
-            ``"tam"``, ``"euclidean"``, ``"cosine"``, another registered name, or a function of two
-            arrays ``(D, T_i)`` and ``(D, T_j)``. A function gets the series without their missing
-            steps, is not taken for symmetric, and is called pair after pair in this thread.
+            ``"tam"``, ``"euclidean"``, ``"cosine"``, another registered name, ``"aeon:NAME"`` where
+            aeon is installed, or a function of two arrays ``(D, T_i)`` and ``(D, T_j)``. A function
+            gets the series without their missing steps, is not taken for symmetric, and is called
+            pair after pair in this thread.
         window: Sakoe-Chiba band as a share of the longer series, in [0, 1]: a path leaves the
             diagonal by at most ``max(floor(window * max(n, m)), |n - m|)`` steps.
         normalize: ``"minmax"``, ``"max"`` or ``"column"``, see `normalize_distances`; not with Y.

@@ -6,16 +6,35 @@ from softclt.distances.base import Ragged, distances
 from softclt.validation import Floats, observed_steps, series_lengths
 
 _LARGEST = 1e140  # sums of squares of larger numbers leave the range of float64
+_SINGLE_RANGE = (1e-12, 1e12)  # of a series' largest value, for squares in float32
 
 
 def without_missing_steps(X: Floats, name: str) -> Ragged:
-    """The steps at which all channels have a value, for elastic distances."""
+    """The steps at which all channels have a value, for elastic distances.
+
+    In the precision of the data, since kernels follow it; float32 that its range does not suit
+    becomes float64.
+    """
     observed = _observed(X, name)  # (N, T)
     starts = np.concatenate([[0], np.cumsum(observed.sum(axis=1))])
     channels = X.transpose(1, 0, 2)  # (D, N, T)
     # One channel without gaps needs no copy.
     values = channels.reshape(len(channels), -1) if observed.all() else channels[:, observed]
-    return Ragged(np.ascontiguousarray(values), starts)
+    ragged = Ragged(np.ascontiguousarray(values), starts)
+    return ragged.astype(np.float64) if _too_wide(ragged) else ragged
+
+
+def _too_wide(x: Ragged) -> bool:
+    """Whether float32 values are too large or too small for sums of squares in float32.
+
+    Asked of all series at once, so that a pair's distance does not depend on where it is computed.
+    """
+    if x.values.dtype != np.float32:
+        return False
+    steps = np.abs(x.values).max(axis=0)  # (T_0 + T_1 + ...)
+    each = np.maximum.reduceat(steps, x.starts[:-1])  # (N,)
+    smallest, largest = _SINGLE_RANGE
+    return bool(((each > largest) | ((each > 0) & (each < smallest))).any())
 
 
 def on_one_grid(collections: dict[str, Floats], unequal: str, metric: str) -> list[Ragged]:

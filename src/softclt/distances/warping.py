@@ -12,11 +12,12 @@ from softclt.distances.base import Floats, Floats64, Ints, Ragged, compiled
 from softclt.distances.lanes import WIDTH, add_square, if_less, load, smaller, spread, store
 
 ROWS = 4
+_UNROLLED = 8  # channels
 _UNBOUNDED = np.inf
 
-# Squares of the far value are finite and above every sum of squares of the values let in.
+# Squares of the far value are finite and above every sum of squares of the values that `prepare`
+# lets in.
 _FAR = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e150}
-LARGEST = {np.dtype(np.float32): 1e12, np.dtype(np.float64): 1e140}
 
 
 def half_widths(n: Ints, m: Ints, window: float) -> Ints:
@@ -27,12 +28,9 @@ def half_widths(n: Ints, m: Ints, window: float) -> Ints:
 
 
 def common_precision(x: Ragged, y: Ragged) -> tuple[Ragged, Ragged]:
-    """Both in float32 if they are and its range suffices for sums of squares, else in float64."""
-    single = np.dtype(np.float32)
-    if x.values.dtype == y.values.dtype == single:
-        largest = max(np.abs(x.values).max(initial=0.0), np.abs(y.values).max(initial=0.0))
-        if largest == 0.0 or 1 / LARGEST[single] < largest < LARGEST[single]:
-            return x, y
+    """Both in float32 if they are, else both in float64."""
+    if x.values.dtype == y.values.dtype == np.float32:
+        return x, y
     return x.astype(np.float64), y.astype(np.float64)
 
 
@@ -62,6 +60,7 @@ def align(
     totals, diagonals = np.empty(len(rows)), np.zeros(len(rows), np.int64)
     if len(rows) == 0:
         return totals, diagonals
+    d = len(x.values)
     bands = None if window is None else half_widths(n, m, window)
     order = np.arange(len(rows))
     if np.ptp(n) > 0 or np.ptp(m) > 0:  # like with like, so that lanes need little padding
@@ -75,6 +74,7 @@ def align(
         cols,
         order,
         bands,
+        tuple(range(1, d)) if d <= _UNROLLED else None,
         bound,
         _FAR[x.values.dtype],
         totals,
@@ -93,6 +93,7 @@ def _align_groups(
     cols: Ints,
     order: Ints,
     bands: Ints | None,
+    more: tuple[int, ...] | None,
     bound: float,
     far: float,
     totals: Floats64,
@@ -106,18 +107,21 @@ def _align_groups(
     held_x, held_y = np.full(lanes, -1), np.full(lanes, -1)
     done = 0
     while done < len(order):
-        n, m, even, taken = 0, 0, True, 0
+        n, m, even, taken, i, j = 0, 0, True, 0, 0, 0
         while taken < lanes and done + taken < len(order):
             k = order[done + taken]
             if bands is not None and bands[k] != bands[order[done]]:
                 break  # one band a group
             i, j = rows[k], cols[k]
-            _fill(in_x, held_x, taken, i, x, x_starts, far)
-            _fill(in_y, held_y, taken, j, y, y_starts, far)
+            _fill(in_x, held_x, taken, i, x, x_starts, far, ROWS)
+            _fill(in_y, held_y, taken, j, y, y_starts, far, 1)
             n_own, m_own = x_starts[i + 1] - x_starts[i], y_starts[j + 1] - y_starts[j]
             even = even and (taken == 0 or (n_own == n and m_own == m))
             n, m = max(n, n_own), max(m, m_own)
             taken += 1
+        for spare in range(taken, lanes):  # the last pair again, so that they hinder nothing
+            _fill(in_x, held_x, spare, i, x, x_starts, far, ROWS)
+            _fill(in_y, held_y, spare, j, y, y_starts, far, 1)
         if not even or n % ROWS:
             n, m = _padded(n), m + 1
             if bands is not None:  # a square, so that the free path stays within the band
@@ -129,10 +133,8 @@ def _align_groups(
         if diagonals is not None:
             counts[:lanes] = -1.0  # the first cell comes from the border, which is no step
             _dtw_counted(in_x, in_y, row, counts, n, m, band, d)
-        elif d == 1:
-            given_up = _dtw(in_x, in_y, row, n, m, band, None, bound)
         else:
-            given_up = _dtw(in_x, in_y, row, n, m, band, d, bound)
+            given_up = _dtw(in_x, in_y, row, n, m, band, d, more, bound)
         for lane in range(taken):
             k = order[done + lane]
             totals[k] = np.inf if given_up else row[m * lanes + lane]
@@ -152,19 +154,32 @@ def _padded(length: int) -> int:
 
 @compiled
 def _fill(
-    packed: Floats, held: Ints, lane: int, i: int, values: Floats, starts: Ints, far: float
+    packed: Floats,
+    held: Ints,
+    lane: int,
+    i: int,
+    values: Floats,
+    starts: Ints,
+    far: float,
+    rows: int,
 ) -> None:
-    """Series i into a lane of ``packed`` (steps, D, lanes), far behind its end; or it is there."""
+    """Series i into a lane of ``packed``, far behind its end; or it is there already.
+
+    Steps lie in groups of ``rows``, in each group channel after channel: ``(steps / rows, D, rows,
+    lanes)``.
+    """
     if held[lane] == i:
         return
     held[lane] = i
     d, lanes, start = values.shape[0], len(held), starts[i]
     length = starts[i + 1] - start
     for c in range(d):
-        for t in range(length):
-            packed[(t * d + c) * lanes + lane] = values[c, start + t]
-    for place in range(length * d * lanes + lane, len(packed), lanes):
-        packed[place] = far
+        place = c * rows * lanes + lane
+        for t in range(len(packed) // (d * lanes)):
+            packed[place] = values[c, start + t] if t < length else far
+            place += lanes
+            if (t + 1) & (rows - 1) == 0:  # rows is a power of 2
+                place += (d - 1) * rows * lanes
 
 
 @compiled
@@ -175,58 +190,64 @@ def _dtw(
     n: int,
     m: int,
     band: int | None,
-    channels: int | None,
+    d: int,
+    more: tuple[int, ...] | None,
     bound: float,
 ) -> bool:
     """Walk the matrices strip by strip; ``row`` then holds their last row. True: given up.
 
     Args:
-        x, y: Packed series.
+        x, y: Packed series, see `_fill`; x in groups of ROWS.
         row: The border above the first row, ``(m + 1, lanes)``: 0 and then infinite.
         n, m: Steps of all lanes, n a multiple of ROWS.
         band: Half-width in cells, None for all.
-        channels: None for one, which then costs nothing to loop over.
+        d: Channels.
+        more: All channels but the first, if they are few: the length of a tuple is known to the
+            compiler, which then writes the loop over them out.
         bound: Give up when all lanes must become larger.
     """
     lanes = WIDTH // x.itemsize
-    step = lanes if channels is None else channels * lanes
+    if more is not None:
+        d = 1 + len(more)
+    step = d * lanes
     zero, infinite = spread(row[0]), spread(row[lanes])
     for i in range(0, n, ROWS):
         first, stop = 0, m
         if band is not None:
             first, stop = max(0, i - band), min(m, i + ROWS + band)
-        at0, at1, at2, at3 = i * step, (i + 1) * step, (i + 2) * step, (i + 3) * step
-        x0, x1, x2, x3 = load(x, at0), load(x, at1), load(x, at2), load(x, at3)
+        strip = i * step
+        x0, x1 = load(x, strip), load(x, strip + lanes)
+        x2, x3 = load(x, strip + 2 * lanes), load(x, strip + 3 * lanes)
         left0 = left1 = left2 = left3 = infinite
         diagonal = load(row, first * lanes)  # entry j + 1 of the row belongs to step j of y
         for j in range(first, stop):
             here = load(y, j * step)
             cost0 = cost1 = cost2 = cost3 = zero  # of all channels but the first
-            if channels is not None:
-                for c in range(lanes, step, lanes):
-                    there = load(y, j * step + c)
-                    cost0 = add_square(cost0, load(x, at0 + c) - there)
-                    cost1 = add_square(cost1, load(x, at1 + c) - there)
-                    cost2 = add_square(cost2, load(x, at2 + c) - there)
-                    cost3 = add_square(cost3, load(x, at3 + c) - there)
+            if d > 1:
+                for c in range(1, d):
+                    there, at = load(y, j * step + c * lanes), strip + c * ROWS * lanes
+                    cost0 = add_square(cost0, load(x, at) - there)
+                    cost1 = add_square(cost1, load(x, at + lanes) - there)
+                    cost2 = add_square(cost2, load(x, at + 2 * lanes) - there)
+                    cost3 = add_square(cost3, load(x, at + 3 * lanes) - there)
             above = load(row, (j + 1) * lanes)
             now0 = add_square(smaller(smaller(above, diagonal), left0), x0 - here)
-            if channels is not None:
+            if d > 1:
                 now0 = now0 + cost0
             if band is not None and abs(i + 0 - j) > band:
                 now0 = infinite
             now1 = add_square(smaller(smaller(now0, left0), left1), x1 - here)
-            if channels is not None:
+            if d > 1:
                 now1 = now1 + cost1
             if band is not None and abs(i + 1 - j) > band:
                 now1 = infinite
             now2 = add_square(smaller(smaller(now1, left1), left2), x2 - here)
-            if channels is not None:
+            if d > 1:
                 now2 = now2 + cost2
             if band is not None and abs(i + 2 - j) > band:
                 now2 = infinite
             now3 = add_square(smaller(smaller(now2, left2), left3), x3 - here)
-            if channels is not None:
+            if d > 1:
                 now3 = now3 + cost3
             if band is not None and abs(i + 3 - j) > band:
                 now3 = infinite
@@ -259,14 +280,15 @@ def _dtw_counted(
         first, stop = 0, m
         if band is not None:
             first, stop = max(0, i - band), min(m, i + 1 + band)
+        at = (i // ROWS * d * ROWS + i % ROWS) * lanes
         left = infinite
         diagonal, count_diagonal = load(row, first * lanes), load(counts, first * lanes)
         count_left = count_diagonal
         for j in range(first, stop):
-            difference = load(x, i * d * lanes) - load(y, j * d * lanes)
+            difference = load(x, at) - load(y, j * d * lanes)
             cost = difference * difference
             for c in range(1, d):
-                difference = load(x, (i * d + c) * lanes) - load(y, (j * d + c) * lanes)
+                difference = load(x, at + c * ROWS * lanes) - load(y, (j * d + c) * lanes)
                 cost = cost + difference * difference
             above, count_above = load(row, (j + 1) * lanes), load(counts, (j + 1) * lanes)
             count = if_less(above, diagonal, count_above, count_diagonal + one)
