@@ -262,9 +262,21 @@ def dilated_conv(x, weight, bias, dilation):
     return out
 
 
+def as_convolution(weight):
+    """(in, out) or (taps, in, out) -> (out, in, taps)."""
+    taps = weight if weight.ndim == 3 else weight[None]
+    return taps.transpose(2, 1, 0)
+
+
 def dilated_encoder(parameters, x, depth):
-    """The encoder block by block for one series (D, T) without missing values -> (T, M)."""
-    p = parameters
+    """The encoder block by block for one series (D, T) without missing values -> (T, M).
+
+    Parameters are those of a stack of one: weights (1, taps, in, out) or (1, in, out).
+    """
+    p = {
+        name: np.moveaxis(value[0], -1, 0) if value.ndim == 2 else as_convolution(value[0])
+        for name, value in parameters.items()
+    }
     h = dilated_conv(x, p["input.weight"], p["input.bias"], 1)
     for i in range(depth + 1):
         b = f"blocks.{i}."

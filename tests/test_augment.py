@@ -2,31 +2,43 @@ import numpy as np
 import pytest
 import torch
 
-from softclt.augment import draw_crop, draw_offsets, overlapping_crops
+from softclt.augment import N_CROPS, crops_of, overlapping_crops, step_crop
 
 
-@pytest.mark.parametrize("length", [2, 3, 10, 57])
-def test_windows_stay_inside_and_overlap_by_at_least_two_steps(length, rng):
-    for _ in range(200):
-        crop = draw_crop(rng, length)
+def offsets_of(rng, crop, length, n):
+    return torch.from_numpy(rng.integers(-crop.first, length - crop.last + 1, size=n))
+
+
+@pytest.mark.parametrize("length", [2, 3, 10, 57, 1000])
+def test_windows_stay_inside_and_overlap_by_at_least_two_steps(length):
+    crops = crops_of(length)
+    assert len(crops) == min(N_CROPS, length - 1)
+    for crop in crops:
         assert 0 <= crop.first <= crop.overlap_start < crop.overlap_end <= crop.last <= length
         assert crop.overlap >= 2
-        offsets = draw_offsets(rng, crop, length, n=5)
-        assert (offsets + crop.first >= 0).all()
-        assert (offsets + crop.last <= length).all()
 
 
-def test_all_overlap_lengths_come_up_about_equally_often(rng):
-    counts = np.bincount([draw_crop(rng, 6).overlap for _ in range(5000)], minlength=7)
-    assert counts[:2].sum() == 0
-    np.testing.assert_allclose(counts[2:] / 5000, 0.2, atol=0.03)
+def test_a_series_of_one_step_is_its_own_view():
+    assert crops_of(1) == [(0, 0, 1, 1)]
+
+
+def test_overlaps_of_all_scales_are_there():
+    overlaps = np.array([crop.overlap for crop in crops_of(800)])
+    np.testing.assert_allclose(np.sort(overlaps) / 800, (np.arange(16) + 0.5) / 16, atol=1 / 32)
+    short = [crop.overlap for crop in crops_of(10)]
+    assert short == list(range(2, 11))
+
+
+def test_a_step_has_one_of_the_crops_and_all_of_them_come_up():
+    steps = [step_crop(100, step) for step in range(400)]
+    assert set(steps) == set(crops_of(100))
+    assert steps == [step_crop(100, step) for step in range(400)]
 
 
 def test_the_overlap_is_the_same_steps_of_the_series_in_both_views(rng):
     x = torch.arange(40.0).repeat(6, 2, 1)  # the value is the step
-    for _ in range(50):
-        crop = draw_crop(rng, 40)
-        offsets = draw_offsets(rng, crop, 40, n=6)
+    for crop in crops_of(40):
+        offsets = offsets_of(rng, crop, 40, n=6)
         left, right = overlapping_crops(x, crop, offsets)
         torch.testing.assert_close(left[..., -crop.overlap :], right[..., : crop.overlap])
         assert left[:, 0, 0].tolist() == (offsets + crop.first).tolist()

@@ -12,6 +12,7 @@ _HOMES = {
     "SoftInstanceLoss": "softclt.losses",
     "SoftTemporalLoss": "softclt.losses",
     "TS2Vec": "softclt.methods",
+    "fit_many": "softclt.methods",
     "load_model": "softclt.methods",
     "pairwise_distance": "softclt.distances",
     "load": "softclt.data",
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from softclt.losses import SoftInstanceLoss as SoftInstanceLoss
     from softclt.losses import SoftTemporalLoss as SoftTemporalLoss
     from softclt.methods import TS2Vec as TS2Vec
+    from softclt.methods import fit_many as fit_many
     from softclt.methods import load_model as load_model
     from softclt.tasks import evaluate as evaluate
 
@@ -45,6 +47,7 @@ __all__ = [
     "TS2Vec",
     "__version__",
     "evaluate",
+    "fit_many",
     "functional",
     "load",
     "load_model",

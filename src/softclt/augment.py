@@ -1,10 +1,16 @@
 """Views of a batch."""
 
+from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from softclt.training.randomness import Stream, numpy_generator
+
+N_CROPS = 16  # of each length of data: few enough shapes to plan for, enough to see all scales
 
 
 class Crop(NamedTuple):
@@ -21,30 +27,45 @@ class Crop(NamedTuple):
         return self.overlap_end - self.overlap_start
 
 
-def draw_crop(rng: np.random.Generator, length: int, min_overlap: int = 2) -> Crop:
-    """An overlap of uniform length at a uniform place, extended to either side at random."""
-    overlap = int(rng.integers(min(min_overlap, length), length + 1))
-    start = int(rng.integers(0, length - overlap + 1))
-    end = start + overlap
-    return Crop(int(rng.integers(0, start + 1)), start, end, int(rng.integers(end, length + 1)))
+def step_crop(length: int, step: int) -> Crop:
+    """The windows of a step, for series of a length; the same for all seeds."""
+    crops = crops_of(length)
+    return crops[int(numpy_generator(Stream.CROPS, length, step).integers(len(crops)))]
 
 
-def draw_offsets(rng: np.random.Generator, crop: Crop, length: int, n: int) -> Tensor:
-    """A shift for each of n series that keeps both windows inside the series, ``(n,)``."""
-    return torch.from_numpy(rng.integers(-crop.first, length - crop.last + 1, size=n))
+@lru_cache(maxsize=256)
+def crops_of(length: int, min_overlap: int = 2) -> list[Crop]:
+    """The windows that series of a length are seen through.
+
+    Overlaps of all lengths are equally likely, taken from evenly spread parts of their range; each
+    lies at a random place and is extended to either side at random.
+    """
+    rng = numpy_generator(Stream.CROPS, length)
+    shortest = min(min_overlap, length)
+    n = min(N_CROPS, length - shortest + 1)
+    edges = np.linspace(shortest, length + 1, n + 1)
+    crops = []
+    for low, high in pairwise(edges):
+        overlap = int(low + rng.random() * (high - low))
+        start = int(rng.integers(0, length - overlap + 1))
+        end = start + overlap
+        first, last = int(rng.integers(0, start + 1)), int(rng.integers(end, length + 1))
+        crops.append(Crop(first, start, end, last))
+    return crops
 
 
 def overlapping_crops(x: Tensor, crop: Crop, offsets: Tensor) -> tuple[Tensor, Tensor]:
-    """Both windows of series ``(B, D, T)``, each series shifted by its own offset.
+    """Both windows of series ``(..., D, T)``, each series shifted by its own offset ``(...)``.
 
     The overlap is the last ``crop.overlap`` steps of the first view and the first of the second.
     """
     return (
-        _take(x, offsets + crop.first, crop.overlap_end - crop.first),
-        _take(x, offsets + crop.overlap_start, crop.last - crop.overlap_start),
+        take_steps(x, offsets + crop.first, crop.overlap_end - crop.first),
+        take_steps(x, offsets + crop.overlap_start, crop.last - crop.overlap_start),
     )
 
 
-def _take(x: Tensor, starts: Tensor, length: int) -> Tensor:
-    steps = starts.to(x.device)[:, None] + torch.arange(length, device=x.device)  # (B, length)
-    return x.gather(-1, steps[:, None].expand(-1, x.shape[1], -1))
+def take_steps(x: Tensor, starts: Tensor, length: int) -> Tensor:
+    """``length`` steps of series ``(..., D, T)``, from its own start ``(...)`` on in each."""
+    steps = starts[..., None] + torch.arange(length, device=x.device)  # (..., length)
+    return x.gather(-1, steps[..., None, :].expand(*x.shape[:-1], length))

@@ -63,7 +63,7 @@ def hierarchical_loss(
     z2: Tensor,
     instance_weights: Tensor | None = None,
     temporal_weights: TemporalWeights | None = None,
-    lam: float = 0.5,
+    lam: float | Tensor = 0.5,
     mask: Tensor | None = None,
     normalize_weights: bool = False,
     max_levels: int | None = None,
@@ -78,7 +78,7 @@ def hierarchical_loss(
         instance_weights: As ``weights`` of :func:`soft_instance_loss`, the same at every level.
         temporal_weights: From the steps of the longest series at a level, and the level (0 is full
             resolution), to the weights by lag. ``None`` is hard.
-        lam: Share of the instance term.
+        lam: Share of the instance term; a tensor of z's leading shape for a share of each.
         mask: As in :func:`soft_instance_loss`. Trailing masked steps count as absent; a pooled step
             is real if any of its steps is.
         normalize_weights: Divide the weights of each anchor by their sum.
@@ -98,10 +98,10 @@ def hierarchical_loss(
         t = max(steps)
         if mask is not None:  # what is masked in all series is not there
             z1, z2, mask = z1[..., :t, :], z2[..., :t, :], mask[..., :t]
-        if lam > 0:
+        if isinstance(lam, Tensor) or lam > 0:
             loss = _contrast_series(z1, z2, instance_weights, mask, normalize_weights)
             total = total + lam * loss
-        if lam < 1 and t > 1:
+        if t > 1 and (isinstance(lam, Tensor) or lam < 1):
             weights = None
             if temporal_weights is not None:
                 weights = _lag_weights(temporal_weights, steps, level, total.shape)

@@ -9,6 +9,7 @@ import pytest
 import naive
 from softclt.distances import Ragged, pairwise_distance
 from softclt.distances.lanes import WIDTH, add_square, if_less, load, smaller, spread, store
+from softclt.distances.prepare import without_missing_steps
 from softclt.distances.warping import align, common_precision, half_widths
 
 precisions = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -96,8 +97,10 @@ def test_half_width_is_a_share_of_the_longer_series_and_reaches_the_end():
     [(1.0, np.float32), (0.0, np.float32), (1e15, np.float64), (1e-20, np.float64)],
 )
 def test_float32_is_kept_where_its_range_suffices(scale, expected, rng):
-    x = Ragged((scale * rng.normal(size=(1, 6))).astype(np.float32), np.array([0, 3, 6]))
-    assert common_precision(x, x)[0].values.dtype == expected
+    X = rng.normal(size=(4, 1, 6)).astype(np.float32)
+    X[2] *= np.float32(scale)
+    x = without_missing_steps(X, "X")
+    assert x.values.dtype == expected
     wide = x.astype(np.float64)
     assert {z.values.dtype for z in common_precision(x, wide)} == {np.dtype(np.float64)}
 

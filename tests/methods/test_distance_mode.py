@@ -7,7 +7,7 @@ import torch
 import softclt
 from softclt import TS2Vec, pairwise_distance
 from softclt.distances import batches
-from softclt.methods import base
+from softclt.methods import many
 
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "max_iter": 4, "random_state": 0}
 
@@ -88,7 +88,7 @@ def test_auto_counts_the_steps_that_are_planned(series, monkeypatch):
 
 @pytest.mark.parametrize("hard", [{"tau_instance": None}, {"instance_assignment": "hard"}], ids=str)
 def test_nothing_is_computed_where_the_instance_part_is_hard(series, hard, monkeypatch):
-    monkeypatch.setattr(base, "BatchDistances", lambda *_, **__: pytest.fail("computed"))
+    monkeypatch.setattr(many, "BatchDistances", lambda *_, **__: pytest.fail("computed"))
     history = fitted(series, "lazy", **hard).history_
     assert history["distance_mode"] is None
     assert history["distances"] is None

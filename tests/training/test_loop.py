@@ -1,4 +1,5 @@
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ import torch
 
 from softclt import TS2Vec
 from softclt.training import fit_loop
+from softclt.training.loop import Task
 
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "random_state": 0}
 
@@ -73,17 +75,40 @@ def test_a_loss_gets_the_weights_of_its_batch_and_of_no_other(series):
 
     def weights(index):
         asked.append(index.tolist())
-        return 10.0 * index[:, None] + index
+        return (10.0 * index[..., None] + index[:, None]).float()
 
     def loss(module, batch, draws):
-        given.append((batch.index.tolist(), batch.weights))
-        return sum(p.sum() for p in module.parameters())
+        given.append((batch.index.tolist(), None if batch.weights is None else batch.weights + 0))
+        return sum(p.sum(dim=tuple(range(1, p.ndim))) for p in module.parameters())
 
-    x = torch.from_numpy(series)
-    fit_loop(state, loss, x, weights, seed=0, n_steps=3, batch_size=4, max_length=20)
+    def task(weights):
+        x = torch.from_numpy(series)
+        return Task(loss, x, weights, None, 0.5, [0], 4, 20, lambda length, step: length)
+
+    fit_loop(state, task(weights), n_steps=3)
     assert [index for index, _ in given] == asked
     assert asked[0] != asked[1]
-    for index, values in given:
+    for (index,), (values,) in given:
         assert values.tolist() == [[10.0 * i + j for j in index] for i in index]
-    fit_loop(state, loss, x, None, seed=0, n_steps=1, batch_size=4, max_length=20)
+    fit_loop(state, task(None), n_steps=1)
     assert given[-1][1] is None
+
+
+def test_a_window_of_long_series_is_drawn_for_the_values_and_their_mask_alike(series):
+    series[0, 1, 4] = np.nan
+    seen = []
+
+    def loss(module, batch, draws):
+        seen.append(replace(batch, index=batch.index.clone()))  # one buffer serves all steps
+        return sum(p.sum(dim=tuple(range(1, p.ndim))) for p in module.parameters())
+
+    state = TS2Vec(max_iter=0, **SMALL).fit(series).training_state_
+    x = torch.from_numpy(series)
+    task = Task(loss, x, None, None, 0.5, [0], 9, 15, lambda length, step: length)
+    fit_loop(state, task, n_steps=8)
+    for batch in seen:
+        start = int(batch.start[0])
+        expected = x[batch.index[0], :, start : start + 15]
+        assert torch.equal(batch.x[0].nan_to_num(), expected.nan_to_num())
+        assert torch.equal(batch.mask[0], ~expected.isnan().any(dim=1))
+    assert len({int(batch.start[0]) for batch in seen}) > 1

@@ -6,7 +6,9 @@ from torch import Tensor, nn
 
 
 class Encoder(nn.Module):
-    """A network from series ``(B, D, T)``, NaN where missing, to representations ``(B, T, M)``.
+    """Networks from series ``(B, D, T)``, NaN where missing, to representations ``(B, T, M)``.
+
+    A stack of R networks has parameters with a leading axis of R and takes ``(R, B, D, T)``.
 
     Attributes:
         mask_padding: Whether padding is kept out; pooling then sees observed steps only.

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from softclt.encoders.base import Encoder
+from softclt.encoders.stacked import DilatedConv, Linear
 
 
 class DilatedEncoder(Encoder):
@@ -36,7 +37,7 @@ class DilatedEncoder(Encoder):
         super().__init__()
         self.mask_padding = mask_padding
         self.n_layers = depth + 1
-        self.input = nn.Conv1d(n_channels, hidden_dims, 1)
+        self.input = Linear(n_channels, hidden_dims)
         widths = [hidden_dims] * (depth + 1) + [output_dims]
         self.blocks = nn.ModuleList(
             _Block(widths[i], widths[i + 1], 2**i, project=i == depth) for i in range(depth + 1)
@@ -49,18 +50,19 @@ class DilatedEncoder(Encoder):
         dropout: Tensor | None = None,
         layer: int | None = None,
     ) -> Tensor:
-        """Representations ``(B, T, M)`` of series ``(B, D, T)`` in which NaN is missing.
+        """Representations ``(R, B, T, M)`` of series ``(R, B, D, T)`` in which NaN is missing.
 
         Args:
-            x: Series; a step with any missing channel is missing.
-            keep: ``(B, T)``, False where a step is hidden from the network.
-            dropout: ``(B, T, M)`` factors on the output, 0 where an entry is dropped.
+            x: Series, for each network of the stack its own; a step with any missing channel is
+                missing. ``(B, D, T)`` for a single network, which then gives ``(B, T, M)``.
+            keep: ``(R, B, T)``, False where a step is hidden from the network.
+            dropout: ``(R, B, T, M)`` factors on the output, 0 where an entry is dropped.
             layer: Stop after this block (0 is the first) instead of the last.
         """
         return self._run(x, keep, dropout, layer)[-1]
 
     def all_layers(self, x: Tensor) -> Tensor:
-        """Outputs of all blocks side by side, ``(B, T, depth * hidden_dims + ... + M)``."""
+        """Outputs of all blocks side by side, ``(..., T, depth * hidden_dims + ... + M)``."""
         return torch.cat(self._run(x, None, None, None, every=True), dim=-1)
 
     def _run(
@@ -71,20 +73,31 @@ class DilatedEncoder(Encoder):
         layer: int | None,
         every: bool = False,
     ) -> list[Tensor]:
-        visible = ~x.isnan().any(dim=1, keepdim=True)  # (B, 1, T)
+        if x.ndim == 3:
+            hidden = None if keep is None else keep[None]
+            outputs = self._run(x[None], hidden, None, layer, every)
+            outputs = [output[0] for output in outputs]
+        else:
+            outputs = self._run_stack(x.mT, keep, layer, every)
+        if dropout is not None:
+            outputs[-1] = outputs[-1] * dropout
+        return outputs
+
+    def _run_stack(
+        self, x: Tensor, keep: Tensor | None, layer: int | None, every: bool
+    ) -> list[Tensor]:
+        visible = ~x.isnan().any(dim=-1, keepdim=True)  # (R, B, T, 1)
         inside = _inside(visible).to(x) if self.mask_padding else None
         x = x.masked_fill(~visible, 0.0)
         if keep is not None:
-            visible = visible & keep[:, None]
-        h = self.input(x) * visible  # (B, hidden_dims, T); what is hidden stays zero
+            visible = visible & keep[..., None]
+        h = self.input(x) * visible  # (R, B, T, hidden_dims); what is hidden stays zero
         n_blocks = len(self.blocks) if layer is None else layer + 1
         outputs = []
         for i, block in enumerate(self.blocks[:n_blocks]):
             h = block(h, inside)
             if every or i == n_blocks - 1:
-                outputs.append(h.mT)  # (B, T, M)
-        if dropout is not None:
-            outputs[-1] = outputs[-1] * dropout
+                outputs.append(h)
         return outputs
 
 
@@ -93,9 +106,9 @@ class _Block(nn.Module):
 
     def __init__(self, n_in: int, n_out: int, dilation: int, project: bool) -> None:
         super().__init__()
-        self.conv1 = _DilatedConv(n_in, n_out, 3, dilation=dilation, padding=dilation)
-        self.conv2 = _DilatedConv(n_out, n_out, 3, dilation=dilation, padding=dilation)
-        self.project = nn.Conv1d(n_in, n_out, 1) if project else nn.Identity()
+        self.conv1 = DilatedConv(n_in, n_out, dilation)
+        self.conv2 = DilatedConv(n_out, n_out, dilation)
+        self.project = Linear(n_in, n_out) if project else nn.Identity()
 
     def forward(self, x: Tensor, inside: Tensor | None) -> Tensor:
         # The bias writes into padding; before a convolution reads it, it is zero again, as the
@@ -105,21 +118,13 @@ class _Block(nn.Module):
         return out
 
 
-class _DilatedConv(nn.Conv1d):
-    def forward(self, x: Tensor) -> Tensor:
-        if self.dilation[0] >= x.shape[-1]:  # the outer taps see nothing but padding
-            assert self.bias is not None
-            return self.weight[..., 1] @ x + self.bias[:, None]
-        return super().forward(x)
-
-
 def _activate(x: Tensor, inside: Tensor | None) -> Tensor:
     x = F.gelu(x)
     return x if inside is None else x * inside
 
 
 def _inside(visible: Tensor) -> Tensor:
-    """True from the first visible step to the last, ``(B, 1, T)``."""
-    seen = visible.cumsum(dim=-1) > 0
-    ahead = visible.flip(-1).cumsum(dim=-1).flip(-1) > 0
+    """True from the first visible step to the last, ``(R, B, T, 1)``."""
+    seen = visible.cumsum(dim=-2) > 0
+    ahead = visible.flip(-2).cumsum(dim=-2).flip(-2) > 0
     return seen & ahead

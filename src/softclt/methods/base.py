@@ -1,10 +1,8 @@
 """The shell around every method: scikit-learn's contract, scaling, distances, training, files."""
 
-import copy
 import os
-import time
-import warnings
 from abc import abstractmethod
+from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -16,47 +14,33 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softclt import inference, persistence
-from softclt.data.base import fingerprint
-from softclt.distances import BatchDistances
 from softclt.distances.batches import MODES, NORMALIZATIONS
-from softclt.distances.store import matrix_of
 from softclt.encoders import Encoder
+from softclt.functional import TemporalWeights
 from softclt.methods.presets import preset
-from softclt.methods.weights import BatchWeights
-from softclt.preparation import (
-    Float32s,
-    Float64s,
-    apply_scale,
-    centre,
-    channel_scale,
-    scale_each_series,
-    split_sections,
-)
+from softclt.preparation import Float32s, Float64s, apply_scale
 from softclt.registry import Registry
-from softclt.training import Batch, StepDraws, TrainingState, fit_loop
-from softclt.training.loop import HALF_PRECISION, PRECISIONS, optimizer_tensors, restore_optimizer
+from softclt.training import Batch, StepDraws, TrainingState
+from softclt.training.loop import HALF_PRECISION, PRECISIONS
 from softclt.training.randomness import Stream, torch_seed
-from softclt.validation import (
-    Floats,
-    check_choice,
-    check_distances,
-    check_random_state_seed,
-    check_range,
-    check_series,
-    observed_steps,
-    series_lengths,
-    warn_if_axes_look_swapped,
-)
+from softclt.training.state import new_state, optimizer_tensors, restore_optimizer
+from softclt.validation import Floats, check_choice, check_range, check_series, observed_steps
 
 methods: Registry[type["RepresentationLearner"]] = Registry("method")
 
+_AT_ONCE = 10**10  # numbers that a stack may keep for its backward pass, by our estimate
+
 
 class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """``fit``, ``transform``, ``encode`` and files; a method adds ``__init__`` and three hooks.
+    """``fit``, ``transform``, ``encode`` and files; a method adds ``__init__`` and some hooks.
 
-    The hooks are ``_build`` (the network), ``_loss`` (of a batch) and ``_instance_weights`` (soft
-    assignments from normalised distances). The parameters used here are documented in TS2Vec.
+    The hooks are ``_build`` (the network), ``_loss`` (of a batch), ``_instance_weights`` (soft
+    assignments from normalised distances) and ``_temporal_weights``. Models that differ only in the
+    parameters that ``_varies`` names are trained as one stack: ``_loss`` is asked of the first of
+    them, for all. The parameters used here are documented in TS2Vec.
     """
+
+    _varies: frozenset[str] = frozenset()
 
     n_features_in_: int
     scale_: tuple[Float64s, Float64s] | None
@@ -76,6 +60,21 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
 
     @abstractmethod
     def _instance_weights(self, distances: Tensor) -> Tensor | None: ...
+
+    def _temporal_weights(self, z: Tensor) -> TemporalWeights | None:
+        """For the loss, in the precision and on the device of z; None is hard."""
+        return None
+
+    def _layout(self, length: int, step: int) -> Hashable:
+        """What decides the shapes of a step on series of a length."""
+        return length
+
+    def _stack_size(self, x: Tensor) -> int:
+        """Models that may take their steps together on the data set x."""
+        if x.device.type != "cuda":  # a CPU is busy with one
+            return 1
+        n_numbers = self.batch_size * min(x.shape[-1], self.max_train_length) * 20_000
+        return max(1, int(_AT_ONCE / n_numbers))
 
     def _check_parameters(self) -> None:
         check_choice(self.scale, (None, "channel"), "scale")
@@ -103,64 +102,9 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
                 when tau_instance is None; refused when distance_mode is lazy, which would not look
                 at them.
         """
-        self._check_parameters()
-        previous = self._previous_training() if self.warm_start else None
-        X = check_series(
-            X, n_channels=self.n_features_in_ if previous is not None else None, min_length=2
-        )
-        warn_if_axes_look_swapped(X)
-        if self.mask_padding:
-            X = X[..., : max(2, int(series_lengths(X).max()))]  # what pads all series is not there
-        some = np.asarray(observed_steps(X).any(axis=1))
-        if not some.any():
-            raise ValueError(
-                f"X (shape {X.shape}) has no step at which all its channels have a value: "
-                "nothing can be learned from missing values alone"
-            )
-        if not some.all():
-            warnings.warn(f"{(~some).sum()} series without any value are left out", stacklevel=2)
-        seed = check_random_state_seed(self.random_state) if previous is None else self.seed_
-        device = _device(self.device)
-        if previous is None:
-            self.n_features_in_ = X.shape[1]
-            self.scale_ = channel_scale(X) if self.scale == "channel" else None
-        seen = self._scaled(X if some.all() else X[some])
-        sections = split_sections(seen, self.max_train_length)
-        if len(sections) > len(seen):
-            sections = sections[observed_steps(sections).any(axis=1)]
+        from softclt.methods.many import fit_many
 
-        state = previous or self._new_training(seed, device)
-        dtype = next(state.module.parameters()).dtype
-        n_steps = self._n_steps(X.size, len(sections))
-        start = time.perf_counter()
-        between = self._distances(sections, seen, some, distances, seed, n_steps, device)
-        weights = None if between is None else BatchWeights(between, self._instance_weights, dtype)
-        distance_seconds = time.perf_counter() - start
-        fit_loop(
-            state,
-            self._loss,
-            torch.as_tensor(centre(sections), dtype=dtype, device=device),
-            weights,
-            seed=seed,
-            n_steps=n_steps,
-            batch_size=self.batch_size,
-            max_length=self.max_train_length,
-            precision=self.precision,
-            progress=self.progress,
-        )
-        self.seed_, self.device_, self.fingerprint_ = seed, str(device), fingerprint(X)
-        self.training_state_ = state
-        self.module_ = state.averaged.eval()
-        self.n_iter_ = state.step
-        self.history_ = {
-            "loss": list(state.losses),
-            "distance_mode": None if between is None else between.mode,
-            "distances": None if weights is None else weights.facts,
-            "seconds": {
-                "distances": distance_seconds,
-                "training": time.perf_counter() - start - distance_seconds,
-            },
-        }
+        fit_many([self], X, y, distances)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
@@ -279,7 +223,7 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
         if config["training"]:
             state.module.load_state_dict(_under("last.", tensors))
             restore_optimizer(state, _under("optimizer.", tensors))
-            state.step, state.losses = self.n_iter_, list(self.history_["loss"])
+            state.step, state.losses = self.n_iter_, [list(self.history_["loss"])]
             self.training_state_ = state
         self.module_ = state.averaged.eval()
 
@@ -288,47 +232,14 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
             return X.astype(np.float32)
         return apply_scale(X, *self.scale_)
 
-    def _distances(
-        self,
-        sections: Float32s,
-        seen: Float32s,
-        some: NDArray[np.bool_],
-        distances: Any,
-        seed: int,
-        n_steps: int,
-        device: torch.device,
-    ) -> BatchDistances | None:
-        """Distances between the series that the network sees; None where it needs none."""
-        if self._instance_weights(torch.zeros(1, 1)) is None:  # hard
-            return None
-        if len(sections) == 1:
-            warnings.warn(
-                "there is one series only: the instance part of the loss is 0, "
-                "and tau_instance has no effect",
-                stacklevel=3,
-            )
-            return None
-        if distances is not None:
-            distances = check_distances(matrix_of(distances), len(some))
-            if len(sections) != len(seen):
-                raise ValueError(
-                    f"distances are between {len(seen)} series, but these are cut into sections "
-                    f"(max_train_length={self.max_train_length}); leave `distances` out"
-                )
-            distances = distances[np.ix_(some, some)]
-        return BatchDistances(
-            scale_each_series(sections) if self.distance_scale == "series" else sections,
-            metric=self.distance,
-            mode=self.distance_mode,
-            normalize=self.distance_normalize,
-            steps=n_steps,
-            batch_size=self.batch_size,
-            distances=distances,
-            random_state=seed,
-            device=device,
-            progress=self.progress,
-            **(self.distance_params or {}),
-        )
+    def _torch_device(self) -> torch.device:
+        return _device(self.device)
+
+    def _dtype(self) -> torch.dtype:
+        return PRECISIONS.get(self.precision, torch.float32)
+
+    def _is_soft_between_series(self) -> bool:
+        return self._instance_weights(torch.zeros(1, 1)) is not None
 
     def _n_steps(self, size: int, n_series: int) -> int:
         """TS2Vec's rule by the size of the data, unless iterations or epochs are given."""
@@ -343,10 +254,7 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
         with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
             torch.manual_seed(torch_seed(Stream.INIT, seed))
             module = self._build(self.n_features_in_)
-        dtype = PRECISIONS.get(self.precision, torch.float32)
-        module = module.to(device=device, dtype=dtype)
-        optimizer = torch.optim.AdamW(module.parameters(), lr=self.lr)
-        return TrainingState(module, optimizer, copy.deepcopy(module).requires_grad_(False))
+        return new_state(module.to(device=device, dtype=self._dtype()), self.lr)
 
     def _previous_training(self) -> TrainingState | None:
         """Where the last fit ended; None before the first."""

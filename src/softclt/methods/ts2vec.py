@@ -10,6 +10,7 @@ from softclt.encoders import DilatedEncoder, Encoder
 from softclt.losses import SoftContrastiveLoss
 from softclt.methods.base import RepresentationLearner, methods
 from softclt.training import Batch, StepDraws, Stream
+from softclt.training.streams import both
 from softclt.validation import check_range
 
 KEEP_PROBABILITY = 0.5  # of a step in a view
@@ -74,6 +75,22 @@ class TS2Vec(RepresentationLearner):
         >>> model.fit(data.X_train).transform(data.X_test).shape[1]
         16
     """
+
+    _varies = frozenset(
+        [
+            "tau_instance",
+            "tau_temporal",
+            "alpha",
+            "lam",
+            "instance_assignment",
+            "temporal_assignment",
+            "tau_growth",
+            "weight_cut",
+            "lr",
+            "random_state",
+            "progress",
+        ]
+    )
 
     def __init__(
         self,
@@ -166,29 +183,38 @@ class TS2Vec(RepresentationLearner):
     def _instance_weights(self, distances: Tensor) -> Tensor | None:
         return instance_weights(distances, self.tau_instance, self.alpha, self.instance_assignment)
 
+    def _temporal_weights(self, z: Tensor) -> functional.TemporalWeights | None:
+        weights: functional.TemporalWeights | None = self._criterion.temporal(z)
+        return weights
+
+    def _layout(self, length: int, step: int) -> augment.Crop:
+        return augment.step_crop(length, step)
+
     def _loss(self, module: Encoder, batch: Batch, draws: StepDraws) -> Tensor:
-        b, _, t = batch.x.shape
-        crop = augment.draw_crop(draws.shared(Stream.CROPS, t), t)
-        offsets = augment.draw_offsets(draws.own(Stream.OFFSETS), crop, t, b)
+        _, b, _, t = batch.x.shape
+        crop = self._layout(t, draws.step)
+        room = t - (crop.last - crop.first)  # for shifts that keep both windows inside
+        offsets = draws.integers(Stream.OFFSETS, room + 1, (b,)) - crop.first
         views = augment.overlapping_crops(batch.x, crop, offsets)
-        left, right = (
-            module(
-                x,
-                keep=draws.keep((b, x.shape[-1]), KEEP_PROBABILITY, view),
-                dropout=draws.dropout((b, x.shape[-1], self.output_dims), DROPOUT, view),
+
+        def encode(view: int) -> Tensor:
+            length = views[view].shape[-1]
+            return module(  # type: ignore[no-any-return]
+                views[view],
+                keep=draws.keep((b, length), KEEP_PROBABILITY, view),
+                dropout=draws.dropout((b, length, self.output_dims), DROPOUT, view),
             )
-            for view, x in enumerate(views)
-        )  # (B, T1, M), (B, T2, M)
+
+        left, right = both(encode, batch.x)  # (R, B, T1, M), (R, B, T2, M)
         mask = None
         if batch.mask is not None and self.mask_padding:
-            mask = ~views[1][..., : crop.overlap].isnan().any(dim=1)
-        z1, z2 = left[:, -crop.overlap :], right[:, : crop.overlap]
+            mask = ~views[1][..., : crop.overlap].isnan().any(dim=-2)
         return functional.hierarchical_loss(
-            z1,
-            z2,
+            left[..., -crop.overlap :, :],
+            right[..., : crop.overlap, :],
             batch.weights,
-            self._criterion.temporal(z1),
-            self.lam,
+            batch.temporal,
+            batch.lam,
             mask,
             self.normalize_weights,
         )

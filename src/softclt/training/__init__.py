@@ -1,7 +1,7 @@
 """Training: one loop, and randomness from counters."""
 
 from softclt.training.loop import Batch as Batch
-from softclt.training.loop import TrainingState as TrainingState
 from softclt.training.loop import fit_loop as fit_loop
 from softclt.training.randomness import StepDraws as StepDraws
 from softclt.training.randomness import Stream as Stream
+from softclt.training.state import TrainingState as TrainingState

@@ -1,144 +1,240 @@
-"""The one training loop of the library."""
+"""The one training loop of the library: a stack of R models takes its steps together."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from softclt.augment import take_steps
 from softclt.encoders import Encoder
+from softclt.functional import TemporalWeights
 from softclt.progress import progress_bar
-from softclt.training.randomness import StepDraws, Stream, batch_rows
+from softclt.training.randomness import StepDraws, Stream, batch_rows, stream_keys
+from softclt.training.state import TrainingState
 
 PRECISIONS = {"auto": torch.float32, "float32": torch.float32, "float64": torch.float64}
 HALF_PRECISION = "bfloat16"  # float32 weights, bfloat16 arithmetic where it is safe
 
+_SCHEDULED = 256  # steps whose rows go to the device at once
+_LOOK_EVERY = 100  # steps between two looks at the loss, each of which waits for the device
+
+Weights = Callable[[Tensor], Tensor]  # rows (R, B) -> soft assignments (R, B, B)
+
 
 @dataclass(frozen=True)
 class Batch:
-    """What a method's loss gets.
+    """What a method's loss gets, for each of the R models that take the step together.
 
     Attributes:
-        x: Values ``(B, D, T)``, NaN where missing.
-        mask: ``(B, T)``, True at observed steps; None when nothing is missing in the data set.
-        index: Rows of the data set, ``(B,)``.
-        start: First step of x in the series, when they are longer than what a step takes.
-        weights: Soft instance assignments ``(B, B)``; None is hard.
+        x: Values ``(R, B, D, T)``, NaN where missing.
+        mask: ``(R, B, T)``, True at observed steps; None when nothing is missing in the data set.
+        index: Rows of the data set, ``(R, B)``.
+        start: First step of x in the series, ``(R,)``; not 0 where they are longer than x.
+        weights: Soft instance assignments ``(R, B, B)``; None is hard.
+        temporal: Soft temporal assignments, as :func:`functional.hierarchical_loss` takes them.
+        lam: Share of the instance term, one number or ``(R,)``.
     """
 
     x: Tensor
     mask: Tensor | None
     index: Tensor
-    start: int
+    start: Tensor
     weights: Tensor | None
+    temporal: TemporalWeights | None
+    lam: float | Tensor
 
 
-Loss = Callable[[Encoder, Batch, StepDraws], Tensor]
-Weights = Callable[[Tensor], Tensor]  # rows of the data set (B,) -> soft assignments (B, B)
+class Objective(Protocol):
+    """What is minimised."""
+
+    def __call__(self, module: Encoder, batch: Batch, draws: StepDraws) -> Tensor:
+        """The loss of each model, ``(R,)``."""
+        ...
 
 
-@dataclass
-class TrainingState:
-    """What training needs to go on: the last iterate, the optimiser, the running mean."""
+@dataclass(frozen=True)
+class Task:
+    """All that stays the same from step to step.
 
-    module: Encoder
-    optimizer: torch.optim.Optimizer
-    averaged: Encoder
-    step: int = 0
-    losses: list[float] = field(default_factory=list)
-
-
-def fit_loop(
-    state: TrainingState,
-    loss: Loss,
-    x: Tensor,
-    weights: Weights | None,
-    *,
-    seed: int,
-    n_steps: int,
-    batch_size: int,
-    max_length: int,
-    precision: str = "auto",
-    progress: bool = False,
-) -> None:
-    """Train ``state`` in place for ``n_steps`` more steps.
-
-    Args:
-        state: Where training stands; its step counter goes on.
-        loss: The method's loss of a batch.
+    Attributes:
+        objective: The method's loss.
         x: The data set ``(N, D, T)`` on the device, NaN where missing.
-        weights: Gives the soft instance assignments of a batch on the device; None is hard.
-        seed: All draws come from it and the step.
-        n_steps: Steps to take.
+        weights: Gives the soft instance assignments of a batch; None is hard.
+        temporal, lam: See `Batch`.
+        seeds: Of the models; all their draws come from them and the step.
         batch_size: Series in a batch; all of them if there are fewer.
         max_length: Steps of a series that a batch holds; a random window of longer ones.
+        layout: From the length of a batch and the step to what decides the shapes of that step.
         precision: float32, float64 (as the module is), or bfloat16 by autocast.
-        progress: Show a bar.
+        lr_factors: Learning rate of each model over that of the optimiser; None: the same.
     """
-    n, _, t = x.shape
-    batch_size = min(batch_size, n)
-    observed = ~x.isnan().any(dim=1)  # (N, T)
-    complete = bool(observed.all())
+
+    objective: Objective
+    x: Tensor
+    weights: Weights | None
+    temporal: TemporalWeights | None
+    lam: float | Tensor
+    seeds: Sequence[int]
+    batch_size: int
+    max_length: int
+    layout: Callable[[int, int], Hashable]
+    precision: str = "auto"
+    lr_factors: Tensor | None = None
+
+
+def fit_loop(state: TrainingState, task: Task, n_steps: int, progress: bool = False) -> None:
+    """Train ``state`` in place for ``n_steps`` more steps."""
+    stepper = _Stepper(state, task)
     history: list[Tensor] = []
+    first = state.step
     with progress_bar("training", n_steps, progress) as advance:
-        for step in range(state.step, state.step + n_steps):
-            draws = StepDraws(seed, step, x.device, x.dtype)
-            index = torch.from_numpy(batch_rows(seed, step, n, batch_size)).to(x.device)
-            start = (
-                int(draws.own(Stream.WINDOW).integers(t - max_length + 1)) if t > max_length else 0
-            )
-            window = slice(start, start + max_length)
-            batch = Batch(
-                x=x[index, :, window],
-                mask=None if complete else observed[index, window],
-                index=index,
-                start=start,
-                weights=None if weights is None else weights(index),
-            )
-            with torch.autocast(x.device.type, torch.bfloat16, enabled=precision == HALF_PRECISION):
-                value = loss(state.module, batch, draws)
-            state.optimizer.zero_grad(set_to_none=True)
-            value.backward()  # type: ignore[no-untyped-call]
-            state.optimizer.step()
-            _average(state.averaged, state.module, step + 1)
-            history.append(value.detach())
+        for step in range(first, first + n_steps):
+            history.append(stepper.take(step))
+            state.step = step + 1
+            if len(history) == _LOOK_EVERY or state.step == first + n_steps:
+                _look(state, history)
+                history.clear()
             advance(1)
-    state.step += n_steps
-    new = torch.stack(history).tolist() if history else []
-    state.losses.extend(new)
-    bad = next((i for i, value in enumerate(new) if not math.isfinite(value)), None)
-    if bad is not None:
-        raise FloatingPointError(
-            f"the loss became {new[bad]} at step {state.step - n_steps + bad}; "
-            "a smaller lr, or scaled data, usually helps"
-        )
 
 
-@torch.no_grad()
-def _average(averaged: Encoder, module: Encoder, n_before: int) -> None:
-    """Running mean of the initial weights and all iterates, as TS2Vec's AveragedModel keeps it."""
-    mean: list[Tensor] = list(averaged.parameters())
-    new: list[Tensor] = list(module.parameters())
-    torch._foreach_lerp_(mean, new, 1 / (n_before + 1))
+def _look(state: TrainingState, history: list[Tensor]) -> None:
+    """Keep the losses of the last steps, and stop at one that is no number."""
+    new = torch.stack(history).tolist()  # (steps, R)
+    for r, losses in enumerate(state.losses):
+        losses.extend(values[r] for values in new)
+    for i, values in enumerate(new):
+        bad = next((value for value in values if not math.isfinite(value)), None)
+        if bad is not None:
+            raise FloatingPointError(
+                f"the loss became {bad} at step {state.step - len(new) + i}; "
+                "a smaller lr, or scaled data, usually helps"
+            )
 
 
-def optimizer_tensors(state: TrainingState) -> dict[str, Tensor]:
-    """The optimiser's moments by parameter name, for storage."""
-    names = [name for name, _ in state.module.named_parameters()]
-    stored: dict[str, Tensor] = {}
-    for i, moments in state.optimizer.state_dict()["state"].items():
-        stored |= {f"{names[i]}.{key}": torch.as_tensor(value) for key, value in moments.items()}
-    return stored
+class _Stepper:
+    """Takes one step after the other; on a GPU, steps of a shape seen before as a CUDA graph."""
+
+    def __init__(self, state: TrainingState, task: Task) -> None:
+        self.state, self.task = state, task
+        x = task.x
+        self.n, _, self.length = x.shape
+        self.batch_size = min(task.batch_size, self.n)
+        observed = ~x.isnan().any(dim=1)  # (N, T)
+        self.observed = None if bool(observed.all()) else observed
+        self.keys = stream_keys(task.seeds, x.device)
+        self.parameters: list[Tensor] = list(state.module.parameters())
+        self.averaged: list[Tensor] = list(state.averaged.parameters())
+        # What changes from step to step, at addresses that stay the same.
+        r, b = len(task.seeds), self.batch_size
+        self.counter = torch.zeros((), dtype=torch.int32, device=x.device)
+        self.share = torch.zeros((), dtype=x.dtype, device=x.device)
+        self.index = torch.zeros(r, b, dtype=torch.int64, device=x.device)
+        self.weights: Tensor | None = None
+        self.rows: Tensor | None = None
+        self.rows_from = 0
+        self.graphs: dict[Hashable, tuple[torch.cuda.CUDAGraph, Tensor] | None] = {}
+        self.pool: Any = None
+
+    def take(self, step: int) -> Tensor:
+        """Take a step: the losses ``(R,)``."""
+        self._bring(step)
+        # What is missing decides shapes too, and only the host can see it.
+        if self.task.x.device.type != "cuda" or self.observed is not None:
+            return self._step(step)
+        shape = self.task.layout(min(self.length, self.task.max_length), step)
+        if shape not in self.graphs:  # shapes that come once are not worth a graph
+            self.graphs[shape] = None
+            return self._step(step)
+        captured = self.graphs[shape]
+        if captured is None:
+            captured = self.graphs[shape] = self._capture(step)
+        graph, losses = captured
+        graph.replay()
+        return losses.clone()
+
+    def _bring(self, step: int) -> None:
+        """Put this step's rows, weights and counters where the step looks for them."""
+        if self.rows is None or not 0 <= step - self.rows_from < len(self.rows):
+            rows = [
+                [batch_rows(seed, step + k, self.n, self.batch_size) for seed in self.task.seeds]
+                for k in range(_SCHEDULED)
+            ]
+            self.rows = torch.from_numpy(np.array(rows)).to(self.index.device)  # (steps, R, B)
+            self.rows_from = step
+        self.index.copy_(self.rows[step - self.rows_from])
+        self.counter.fill_(step)
+        self.share.fill_(1 / (step + 2))
+        if self.task.weights is not None:
+            weights = self.task.weights(self.index)
+            if self.weights is None:
+                self.weights = torch.empty_like(weights)
+            self.weights.copy_(weights)
+
+    def _step(self, step: int) -> Tensor:
+        task, state = self.task, self.state
+        draws = StepDraws(self.keys, step, self.counter, task.x.dtype)
+        batch = self._batch(draws)
+        with _quick_products(task):
+            with _autocast(task):
+                losses = task.objective(state.module, batch, draws)
+            state.optimizer.zero_grad(set_to_none=True)
+            losses.sum().backward()  # type: ignore[no-untyped-call]
+        self._update()
+        return losses.detach()
+
+    def _batch(self, draws: StepDraws) -> Batch:
+        task, index = self.task, self.index
+        x, mask = task.x[index], None if self.observed is None else self.observed[index]
+        start = torch.zeros(len(index), dtype=torch.int64, device=x.device)
+        if self.length > task.max_length:
+            start = draws.integers(Stream.WINDOW, self.length - task.max_length + 1)
+            each = start[:, None].expand(index.shape)
+            x = take_steps(x, each, task.max_length)
+            if mask is not None:
+                mask = take_steps(mask[..., None, :], each, task.max_length)[..., 0, :]
+        return Batch(x, mask, index, start, self.weights, task.temporal, task.lam)
+
+    @torch.no_grad()
+    def _update(self) -> None:
+        factors = self.task.lr_factors
+        if factors is None:
+            self.state.optimizer.step()
+        else:  # AdamW's step is proportional to its rate
+            before = [parameter.clone() for parameter in self.parameters]
+            self.state.optimizer.step()
+            for old, new in zip(before, self.parameters, strict=True):
+                new.copy_(old.lerp(new, factors.view(-1, *[1] * (new.ndim - 1))))
+        # Running mean of the initial weights and all iterates, as TS2Vec's AveragedModel keeps it.
+        gaps = list(torch._foreach_sub(self.parameters, self.averaged))
+        torch._foreach_mul_(gaps, self.share)
+        torch._foreach_add_(self.averaged, gaps)
+
+    def _capture(self, step: int) -> tuple[torch.cuda.CUDAGraph, Tensor]:
+        graph = torch.cuda.CUDAGraph()
+        if self.pool is None:
+            self.pool = torch.cuda.graph_pool_handle()
+        with torch.cuda.graph(graph, pool=self.pool):
+            losses = self._step(step)
+        return graph, losses
 
 
-def restore_optimizer(state: TrainingState, stored: dict[str, Tensor]) -> None:
-    """Put moments made by :func:`optimizer_tensors` back."""
-    names = [name for name, _ in state.module.named_parameters()]
-    moments: dict[int, dict[str, Any]] = {}
-    for full_name, value in stored.items():
-        name, key = full_name.rsplit(".", 1)
-        moments.setdefault(names.index(name), {})[key] = value
-    groups = state.optimizer.state_dict()["param_groups"]
-    state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+@contextmanager
+def _quick_products(task: Task) -> Iterator[None]:
+    """TF32 for the network's float32 products on a GPU, if the precision is ours to choose."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = before or task.precision == "auto"
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def _autocast(task: Task) -> AbstractContextManager[Any]:
+    if task.precision != HALF_PRECISION:
+        return nullcontext()
+    return torch.autocast(task.x.device.type, torch.bfloat16)

@@ -1,13 +1,18 @@
 """All randomness of training, drawn from counters: (seed, step) in, the same numbers out, anywhere.
 
 No generator lives from one step to the next. A resumed run, one of many models trained side by side
-and one rank of several therefore see the very draws of the plain run. Crop lengths come from the
-data's length and the step alone, so that models with different seeds share shapes: seeds share the
-crop schedule, and differ in initialisation, batch order, offsets, hidden steps and dropout.
+and one rank of several therefore see the very draws of the plain run. Crops come from the data's
+length and the step alone, so that models with different seeds share shapes: seeds share the crop
+schedule, and differ in initialisation, batch order, offsets, hidden steps and dropout.
+
+Small draws that decide shapes or rows are made by NumPy. Large ones are a hash of their counters, a
+few integer operations on the device: the same bits on a CPU and on a GPU, and part of a CUDA graph.
 """
 
+from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 import torch
@@ -26,6 +31,10 @@ class Stream(IntEnum):
     WINDOW = 6
 
 
+_VIEWS = 2  # a purpose has numbers of its own for each
+_HALVES = 1 << 16  # values of half an integer
+
+
 def _sequence(stream: Stream, *counters: int) -> np.random.SeedSequence:
     return np.random.SeedSequence([int(stream), *counters])
 
@@ -40,41 +49,68 @@ def torch_seed(stream: Stream, *counters: int) -> int:
     return int(_sequence(stream, *counters).generate_state(1, np.uint64)[0] >> 1)
 
 
+def stream_keys(seeds: Sequence[int], device: torch.device) -> Tensor:
+    """What the hashes of each model begin with, ``(streams, views, 2, R)`` in int32."""
+    words = [
+        [[_sequence(s, seed, view).generate_state(2) for seed in seeds] for view in range(_VIEWS)]
+        for s in Stream
+    ]  # (streams, views, R, 2)
+    return torch.from_numpy(np.array(words).view(np.int32)).transpose(2, 3).to(device)
+
+
 class StepDraws:
-    """The random numbers of one training step.
+    """The random numbers of one training step, for a stack of R models.
 
     Args:
-        seed: The model's.
-        step: Number of the step, counted from the start of training.
-        device: Where large draws are made.
+        keys: See :func:`stream_keys`.
+        step: Number of the step, counted from the start of training; decides shapes.
+        counter: The same as a tensor () in int32 on the device; decides everything else.
         dtype: Of dropout factors.
     """
 
-    def __init__(self, seed: int, step: int, device: torch.device, dtype: torch.dtype) -> None:
-        self.seed, self.step, self.device, self.dtype = seed, step, device, dtype
-
-    def shared(self, stream: Stream, length: int) -> np.random.Generator:
-        """A generator that all seeds share at this step for data of this length."""
-        return numpy_generator(stream, length, self.step)
-
-    def own(self, stream: Stream) -> np.random.Generator:
-        """A generator of this seed at this step."""
-        return numpy_generator(stream, self.seed, self.step)
+    def __init__(self, keys: Tensor, step: int, counter: Tensor, dtype: torch.dtype) -> None:
+        self.keys, self.step, self.counter, self.dtype = keys, step, counter, dtype
 
     def keep(self, shape: tuple[int, ...], probability: float, view: int) -> Tensor:
-        """True with the given probability, for view 0, 1, ..."""
-        draws = torch.rand(shape, generator=self._torch(Stream.HIDDEN, view), device=self.device)
-        return draws < probability
+        """True with the given probability, ``(R, *shape)``, for view 0 or 1."""
+        return self._halves(Stream.HIDDEN, view, shape) < _threshold(probability)
 
     def dropout(self, shape: tuple[int, ...], probability: float, view: int) -> Tensor:
-        """Factors that drop with the given probability and keep the mean, for view 0, 1, ..."""
-        factors = torch.empty(shape, device=self.device, dtype=self.dtype)
-        factors.bernoulli_(1 - probability, generator=self._torch(Stream.DROPOUT, view))
-        return factors.div_(1 - probability)
+        """Factors ``(R, *shape)`` that drop with a probability and keep the mean."""
+        kept = self._halves(Stream.DROPOUT, view, shape) >= _threshold(probability)
+        return kept.to(self.dtype).mul_(1 / (1 - probability))
 
-    def _torch(self, stream: Stream, view: int) -> torch.Generator:
-        generator = torch.Generator(self.device)
-        return generator.manual_seed(torch_seed(stream, self.seed, self.step, view))
+    def integers(self, stream: Stream, below: int, shape: tuple[int, ...] = ()) -> Tensor:
+        """Whole numbers from 0 to ``below`` - 1, ``(R, *shape)`` in int64."""
+        positive = self._bits(stream, 0, prod(shape)) & 0x7FFFFFFF
+        return (positive % below).view(-1, *shape).long()
+
+    def _halves(self, stream: Stream, view: int, shape: tuple[int, ...]) -> Tensor:
+        """Uniform in [-2^15, 2^15), ``(R, *shape)`` in int16: two of them from each hash."""
+        n = prod(shape)
+        bits = self._bits(stream, view, (n + 1) // 2)  # (R, n / 2)
+        return bits.view(torch.int16)[:, :n].reshape(-1, *shape)
+
+    def _bits(self, stream: Stream, view: int, n: int) -> Tensor:
+        """Hashes of the first n places for each model, ``(R, n)`` in int32."""
+        key, step_key = self.keys[stream, view].unsqueeze(-1)  # (R, 1) each
+        place = torch.arange(n, dtype=torch.int32, device=self.keys.device)
+        bits = _mix(place * -1640531527 + key)  # 2^32 / golden ratio: neighbours lie far apart
+        return _mix(bits ^ _mix(self.counter + step_key))
+
+
+def _threshold(probability: float) -> int:
+    return round(probability * _HALVES) - _HALVES // 2
+
+
+def _mix(x: Tensor) -> Tensor:
+    """A bijection of int32 in which every bit depends on every bit, in place."""
+    x ^= (x >> 16) & 0xFFFF
+    x *= 0x7FEB352D
+    x ^= (x >> 15) & 0x1FFFF
+    x *= -0x7B935975
+    x ^= (x >> 16) & 0xFFFF
+    return x
 
 
 def batch_rows(
@@ -90,6 +126,6 @@ def batch_rows(
     return order[position * batch_size : (position + 1) * batch_size].copy()
 
 
-@lru_cache(maxsize=8)  # all steps of an epoch ask for it
+@lru_cache(maxsize=64)  # all steps of an epoch ask for it
 def _epoch_order(seed: int, epoch: int, n: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return numpy_generator(Stream.ORDER, seed, epoch).permutation(n)

@@ -1,0 +1,101 @@
+"""Where training stands, for one model or a stack of them."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softclt.encoders import Encoder
+from softclt.encoders.stacked import one_of, stacked
+
+
+@dataclass
+class TrainingState:
+    """What training needs to go on: the last iterates, the optimiser, the running means.
+
+    Attributes:
+        module: Parameters with a leading axis of R models.
+        optimizer: AdamW over them.
+        averaged: Mean of the initial parameters and all iterates.
+        step: Steps taken.
+        losses: By model, of each step.
+    """
+
+    module: Encoder
+    optimizer: torch.optim.Optimizer
+    averaged: Encoder
+    step: int = 0
+    losses: list[list[float]] = field(default_factory=lambda: [[]])
+
+
+def new_state(module: Encoder, lr: float) -> TrainingState:
+    """The beginning of training."""
+    averaged = copy.deepcopy(module).requires_grad_(False)
+    return TrainingState(module, _optimizer(module, lr), averaged)
+
+
+def stack_states(states: Sequence[TrainingState]) -> TrainingState:
+    """States at the same step side by side; a single one as it is."""
+    if len(states) == 1:
+        return states[0]
+    module = stacked([state.module for state in states])
+    averaged = stacked([state.averaged for state in states])
+    losses = [losses for state in states for losses in state.losses]
+    lr = states[0].optimizer.param_groups[0]["lr"]
+    stack = TrainingState(module, _optimizer(module, lr), averaged, states[0].step, losses)
+    moments = [optimizer_tensors(state) for state in states]
+    restore_optimizer(
+        stack,
+        {
+            name: torch.cat([own[name] for own in moments]) if value.ndim > 0 else value
+            for name, value in moments[0].items()
+        },
+    )
+    return stack
+
+
+def split_state(state: TrainingState) -> list[TrainingState]:
+    """The states of the models of a stack."""
+    if len(state.losses) == 1:
+        return [state]
+    moments = optimizer_tensors(state)
+    lr = state.optimizer.param_groups[0]["lr"]
+    states = []
+    for r, losses in enumerate(state.losses):
+        module = one_of(state.module, r)
+        own = TrainingState(
+            module, _optimizer(module, lr), one_of(state.averaged, r), state.step, [losses]
+        )
+        restore_optimizer(
+            own, {k: v[r : r + 1].clone() if v.ndim > 0 else v for k, v in moments.items()}
+        )
+        states.append(own)
+    return states
+
+
+def _optimizer(module: Encoder, lr: float) -> torch.optim.Optimizer:
+    on_gpu = next(module.parameters()).is_cuda
+    return torch.optim.AdamW(module.parameters(), lr=lr, fused=True, capturable=on_gpu)
+
+
+def optimizer_tensors(state: TrainingState) -> dict[str, Tensor]:
+    """The optimiser's moments by parameter name, for storage."""
+    names = [name for name, _ in state.module.named_parameters()]
+    stored: dict[str, Tensor] = {}
+    for i, moments in state.optimizer.state_dict()["state"].items():
+        stored |= {f"{names[i]}.{key}": torch.as_tensor(value) for key, value in moments.items()}
+    return stored
+
+
+def restore_optimizer(state: TrainingState, stored: dict[str, Tensor]) -> None:
+    """Put moments made by :func:`optimizer_tensors` back."""
+    names = [name for name, _ in state.module.named_parameters()]
+    moments: dict[int, dict[str, Any]] = {}
+    for full_name, value in stored.items():
+        name, key = full_name.rsplit(".", 1)
+        moments.setdefault(names.index(name), {})[key] = value
+    groups = state.optimizer.state_dict()["param_groups"]
+    state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
