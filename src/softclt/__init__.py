@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 # Public name -> the module that has it. Loaded on first use, so that `import softclt` stays quick.
 _HOMES = {
     "BatchDistances": "softclt.distances",
+    "EmbeddingEnsemble": "softclt.methods",
     "SoftContrastiveLoss": "softclt.losses",
     "SoftInstanceLoss": "softclt.losses",
     "SoftTemporalLoss": "softclt.losses",
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from softclt.losses import SoftContrastiveLoss as SoftContrastiveLoss
     from softclt.losses import SoftInstanceLoss as SoftInstanceLoss
     from softclt.losses import SoftTemporalLoss as SoftTemporalLoss
+    from softclt.methods import EmbeddingEnsemble as EmbeddingEnsemble
     from softclt.methods import TS2Vec as TS2Vec
     from softclt.methods import fit_many as fit_many
     from softclt.methods import load_model as load_model
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BatchDistances",
+    "EmbeddingEnsemble",
     "SoftContrastiveLoss",
     "SoftInstanceLoss",
     "SoftTemporalLoss",
