@@ -4,6 +4,7 @@ import torch
 
 import naive
 from softclt.encoders import DilatedEncoder
+from softclt.encoders.stacked import DilatedConv, one_of, stacked
 
 
 @pytest.fixture
@@ -76,3 +77,38 @@ def test_dropout_factors_scale_the_output(encoder):
     x = torch.randn(2, 2, 12, dtype=torch.float64)
     factors = torch.rand(2, 12, 5, dtype=torch.float64)
     torch.testing.assert_close(encoder(x, dropout=factors), encoder(x) * factors)
+
+
+def test_a_stack_of_networks_gives_what_each_gives_alone():
+    torch.manual_seed(1)
+    networks = [DilatedEncoder(2, output_dims=5, hidden_dims=4, depth=3).double() for _ in range(3)]
+    x = torch.randn(3, 4, 2, 20, dtype=torch.float64)
+    x[1, 2, :, 15:] = float("nan")
+    keep = torch.rand(3, 4, 20) < 0.7
+    together = stacked(networks)(x, keep=keep)
+    for r, network in enumerate(networks):
+        torch.testing.assert_close(together[r], network(x[r], keep=keep[r]))
+        alone = one_of(stacked(networks), r)
+        torch.testing.assert_close(alone(x[r]), network(x[r]))
+
+
+def test_gradients_of_the_convolution_are_those_of_its_sums():
+    for dilation, length in ((1, 7), (3, 7), (6, 7), (7, 7), (20, 3)):
+        conv = DilatedConv(2, 3, dilation).double()
+        x = torch.randn(2, 2, length, 2, dtype=torch.float64, requires_grad=True)
+        weight = torch.randn(2, 3, 2, 3, dtype=torch.float64, requires_grad=True)
+        bias = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
+
+        def run(x, weight, bias, conv=conv):
+            return torch.func.functional_call(conv, {"weight": weight, "bias": bias}, (x,))
+
+        assert torch.autograd.gradcheck(run, (x, weight, bias))
+
+
+def test_what_is_said_to_be_complete_is_not_looked_at(encoder):
+    x = torch.randn(2, 2, 12, dtype=torch.float64)
+    keep = torch.rand(2, 12) < 0.5
+    torch.testing.assert_close(encoder(x, keep=keep, complete=True), encoder(x, keep=keep))
+    torch.testing.assert_close(encoder(x, complete=True), encoder(x))
+    x[0, 0, 3] = float("nan")
+    assert encoder(x, complete=True).isnan().any()

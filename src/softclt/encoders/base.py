@@ -25,8 +25,9 @@ class Encoder(nn.Module):
         keep: Tensor | None = None,
         dropout: Tensor | None = None,
         layer: int | None = None,
+        complete: bool = False,
     ) -> Tensor:
-        """Representations; ``layer`` stops after that block."""
+        """Representations; ``layer`` stops there, and ``complete`` says that nothing is missing."""
 
     @abstractmethod
     def all_layers(self, x: Tensor) -> Tensor:

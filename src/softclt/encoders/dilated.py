@@ -49,6 +49,7 @@ class DilatedEncoder(Encoder):
         keep: Tensor | None = None,
         dropout: Tensor | None = None,
         layer: int | None = None,
+        complete: bool = False,
     ) -> Tensor:
         """Representations ``(R, B, T, M)`` of series ``(R, B, D, T)`` in which NaN is missing.
 
@@ -58,8 +59,9 @@ class DilatedEncoder(Encoder):
             keep: ``(R, B, T)``, False where a step is hidden from the network.
             dropout: ``(R, B, T, M)`` factors on the output, 0 where an entry is dropped.
             layer: Stop after this block (0 is the first) instead of the last.
+            complete: Nothing is missing in x, and need not be looked for.
         """
-        return self._run(x, keep, dropout, layer)[-1]
+        return self._run(x, keep, dropout, layer, complete=complete)[-1]
 
     def all_layers(self, x: Tensor) -> Tensor:
         """Outputs of all blocks side by side, ``(..., T, depth * hidden_dims + ... + M)``."""
@@ -72,26 +74,30 @@ class DilatedEncoder(Encoder):
         dropout: Tensor | None,
         layer: int | None,
         every: bool = False,
+        complete: bool = False,
     ) -> list[Tensor]:
         if x.ndim == 3:
             hidden = None if keep is None else keep[None]
-            outputs = self._run(x[None], hidden, None, layer, every)
+            outputs = self._run(x[None], hidden, None, layer, every, complete)
             outputs = [output[0] for output in outputs]
         else:
-            outputs = self._run_stack(x.mT, keep, layer, every)
+            outputs = self._run_stack(x.mT, keep, layer, every, complete)
         if dropout is not None:
             outputs[-1] = outputs[-1] * dropout
         return outputs
 
     def _run_stack(
-        self, x: Tensor, keep: Tensor | None, layer: int | None, every: bool
+        self, x: Tensor, keep: Tensor | None, layer: int | None, every: bool, complete: bool
     ) -> list[Tensor]:
-        visible = ~x.isnan().any(dim=-1, keepdim=True)  # (R, B, T, 1)
-        inside = _inside(visible).to(x) if self.mask_padding else None
-        x = x.masked_fill(~visible, 0.0)
-        if keep is not None:
-            visible = visible & keep[..., None]
-        h = self.input(x) * visible  # (R, B, T, hidden_dims); what is hidden stays zero
+        visible, inside = None if keep is None else keep[..., None], None  # (R, B, T, 1)
+        if not complete:
+            observed = ~x.isnan().any(dim=-1, keepdim=True)
+            inside = _inside(observed).to(x) if self.mask_padding else None
+            x = x.masked_fill(~observed, 0.0)
+            visible = observed if visible is None else observed & visible
+        h = self.input(x)  # (R, B, T, hidden_dims)
+        if visible is not None:
+            h = h * visible  # what is hidden stays zero
         n_blocks = len(self.blocks) if layer is None else layer + 1
         outputs = []
         for i, block in enumerate(self.blocks[:n_blocks]):

@@ -56,7 +56,8 @@ class TS2Vec(RepresentationLearner):
         max_train_length: Longer series are cut into sections.
         warm_start: Go on from the last fit instead of starting again.
         device: auto, cpu or cuda.
-        precision: auto, float32, float64, or bfloat16 (arithmetic; losses stay float32).
+        precision: auto (float32; on a GPU the network's products in TF32), float32, float64, or
+            bfloat16 (arithmetic; losses stay float32).
         random_state: Seed; the same seed gives the same model on a CPU.
         progress: Show a bar.
 
@@ -65,7 +66,8 @@ class TS2Vec(RepresentationLearner):
         history_: ``loss`` by step; ``distance_mode``: dense, lazy, or None for hard; ``distances``:
             ``engine`` (cpu or cuda; None if given), ``pairs_before`` training and
             ``pairs_in_batches``, ``low`` and ``high`` that became 0 and 1, ``seconds_in_training``
-            (None on a GPU); ``seconds`` by phase.
+            (None on a GPU); ``trained_together``: models that took their steps with this one;
+            ``seconds`` by phase, for all of them.
         n_features_in_: Channels D.
 
     Example:
@@ -203,6 +205,7 @@ class TS2Vec(RepresentationLearner):
                 views[view],
                 keep=draws.keep((b, length), KEEP_PROBABILITY, view),
                 dropout=draws.dropout((b, length, self.output_dims), DROPOUT, view),
+                complete=batch.mask is None,
             )
 
         left, right = both(encode, batch.x)  # (R, B, T1, M), (R, B, T2, M)
