@@ -26,6 +26,10 @@ _WRONG_USE = (
 )
 
 
+# What is nobody's fault and says all there is to say: a full disk, a loss that is no number.
+_FAILED = (OSError, FloatingPointError)
+
+
 class Commands(TyperGroup):
     """A group of commands that ends with exit code 0, 2 (wrong use), 1 (failed) or 130 (Ctrl-C)."""
 
@@ -74,7 +78,7 @@ def _one_line(error: Exception) -> str:
         text = f"{error.format_message()} Try '{where} --help'."
     elif isinstance(error, FileNotFoundError) and error.filename is not None:
         text = f"no such file or folder: {error.filename}"
-    elif isinstance(error, _WRONG_USE):
+    elif isinstance(error, (*_WRONG_USE, *_FAILED)):
         text = str(error) or type(error).__name__
     else:
         text = (

@@ -37,6 +37,10 @@ def fit(
         Path | None,
         typer.Option(help="Folder that 'softclt distances' made of the same series."),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Folder that keeps training; if killed, the same command goes on."),
+    ] = None,
     split: options.Split = "train",
     force: options.Force = False,
     id: options.Id = None,
@@ -60,7 +64,13 @@ def fit(
     asked = model.get_params(deep=False).get("progress")
     if asked is False and watched():
         model.set_params(progress=True)
-    model.fit(series.X, **({} if distances is None else {"distances": distances}))
+    asked_for = {"distances": distances, "checkpoint": checkpoint}
+    try:
+        model.fit(series.X, **{name: at for name, at in asked_for.items() if at is not None})
+    except KeyboardInterrupt as interruption:
+        if interruption.args:  # how to go on
+            typer.echo(f"softclt: {interruption}", err=True)
+        raise
     if asked is not None:
         model.set_params(progress=asked)
     model.save(out)

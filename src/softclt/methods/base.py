@@ -2,7 +2,7 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -20,10 +20,11 @@ from softclt.functional import TemporalWeights
 from softclt.methods.presets import preset
 from softclt.preparation import Float32s, Float64s, apply_scale
 from softclt.registry import Registry
-from softclt.training import Batch, StepDraws, TrainingState
+from softclt.training import Batch, Callback, StepDraws, TrainingState
+from softclt.training.checkpoint import put_back, tensors_of, under
 from softclt.training.loop import HALF_PRECISION, PRECISIONS
 from softclt.training.randomness import Stream, torch_seed
-from softclt.training.state import new_state, optimizer_tensors, restore_optimizer
+from softclt.training.state import new_state
 from softclt.validation import Floats, check_choice, check_range, check_series, observed_steps
 
 methods: Registry[type["RepresentationLearner"]] = Registry("method")
@@ -91,7 +92,14 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
             if getattr(self, name) is not None:
                 check_range(getattr(self, name), name, 0)
 
-    def fit(self, X: Any, y: Any = None, distances: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        distances: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
         """Learn from series without labels.
 
         Args:
@@ -101,10 +109,16 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
                 distances`` made, to save computing them again, e.g. over a grid of taus. Ignored
                 when tau_instance is None; refused when distance_mode is lazy, which would not look
                 at them.
+            checkpoint: Folder in which training is kept every 100 steps or 2 minutes. After the
+                process was killed, or Ctrl-C, the same call goes on from there, on a CPU to the
+                same bits; once training has ended, it returns the trained model at once. What
+                another call has kept there is refused. Without random_state, the kept seed holds.
+            callbacks: Functions that get a `softclt.training.Progress` every 100 steps and at the
+                end, and end training by returning True: see `softclt.training.stop_on_plateau`.
         """
         from softclt.methods.many import fit_many
 
-        fit_many([self], X, y, distances)
+        fit_many([self], X, y, distances, checkpoint, callbacks)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
@@ -169,8 +183,7 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
         if training:
             state = self._previous_training()
             assert state is not None
-            tensors |= {f"last.{k}": v for k, v in state.module.state_dict().items()}
-            tensors |= {f"optimizer.{k}": v for k, v in optimizer_tensors(state).items()}
+            tensors = tensors_of(state)
         params = persistence.json_safe(self.get_params(deep=False))
         if not isinstance(self.random_state, (int, np.integer, type(None))):
             params["random_state"] = self.seed_  # what a generator drew
@@ -219,10 +232,10 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
         device = _device(self.device)
         self.device_ = str(device)
         state = self._new_training(self.seed_, device)
-        state.averaged.load_state_dict(_under("averaged.", tensors))
-        if config["training"]:
-            state.module.load_state_dict(_under("last.", tensors))
-            restore_optimizer(state, _under("optimizer.", tensors))
+        if not config["training"]:
+            state.averaged.load_state_dict(under("averaged.", tensors))
+        else:
+            put_back(state, tensors)
             state.step, state.losses = self.n_iter_, [list(self.history_["loss"])]
             self.training_state_ = state
         self.module_ = state.averaged.eval()
@@ -292,10 +305,6 @@ def load_model(folder: str | os.PathLike[str]) -> RepresentationLearner:
             f"{folder} does not fit the method {name!r} of this version ({error})"
         ) from None
     return model
-
-
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
 
 def _device(name: str) -> torch.device:

@@ -1,5 +1,6 @@
 """Several embeddings side by side."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from softclt.methods.base import RepresentationLearner
 from softclt.methods.many import fit_many
 from softclt.methods.ts2vec import TS2Vec
+from softclt.training import Callback
 from softclt.validation import check_random_state_seed, check_range
 
 
@@ -50,7 +52,14 @@ class EmbeddingEnsemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_members = n_members
         self.param_list = param_list
 
-    def fit(self, X: Any, y: Any = None, distances: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        distances: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
         """Learn from series without labels; see the members' ``fit`` for the arguments."""
         check_range(self.n_members, "n_members", 1)
         if self.param_list is not None and len(self.param_list) == 0:
@@ -62,7 +71,7 @@ class EmbeddingEnsemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for k, own_seed in enumerate(seeds):
             own = self.param_list[k % len(self.param_list)] if self.param_list else {}
             members.append(clone(model).set_params(**{"random_state": int(own_seed), **own}))
-        self.members_ = fit_many(members, X, y, distances)
+        self.members_ = fit_many(members, X, y, distances, checkpoint, callbacks)
         self.n_features_in_ = self.members_[0].n_features_in_
         return self
 

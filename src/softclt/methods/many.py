@@ -1,9 +1,12 @@
 """Fitting: many configurations or seeds on the same series in one go; one is the special case."""
 
+import os
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -12,8 +15,11 @@ from numpy.typing import NDArray
 
 from softclt.data.base import fingerprint
 from softclt.distances import BatchDistances
+from softclt.distances.store import matrix_of
 from softclt.methods.weights import BatchWeights, stacked_temporal
 from softclt.preparation import Float32s, centre, channel_scale, scale_each_series, split_sections
+from softclt.training.callbacks import Callback
+from softclt.training.checkpoint import Checkpoint, kept_seeds, stack_files
 from softclt.training.loop import Task, fit_loop
 from softclt.training.state import TrainingState, split_state, stack_states
 from softclt.validation import (
@@ -31,7 +37,14 @@ if TYPE_CHECKING:
 Model = TypeVar("Model", bound="RepresentationLearner")
 
 
-def fit_many(models: Iterable[Model], X: Any, y: Any = None, distances: Any = None) -> list[Model]:
+def fit_many(
+    models: Iterable[Model],
+    X: Any,
+    y: Any = None,
+    distances: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> list[Model]:
     """Fit models on the same series, those that share an architecture side by side.
 
     Each model becomes what its own ``fit`` would have made of it, up to rounding. What is the same
@@ -45,6 +58,8 @@ def fit_many(models: Iterable[Model], X: Any, y: Any = None, distances: Any = No
         X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
         y: Ignored; here for pipelines.
         distances: See ``fit``.
+        checkpoint: Folder; see ``fit``. Stacks that are done are not trained again.
+        callbacks: See ``fit``; each stack calls them, and one that returns True ends that stack.
 
     Example:
         >>> from softclt import TS2Vec
@@ -58,10 +73,28 @@ def fit_many(models: Iterable[Model], X: Any, y: Any = None, distances: Any = No
     models = list(models)
     for model in models:
         model._check_parameters()
-    shared: dict[Any, BatchDistances | None] = {}
+    call = _Call(X, distances, stack_files(checkpoint), tuple(callbacks))
     for group in _groups(models):
-        _fit_group(group, X, distances, shared)
+        _fit_group(group, call)
     return models
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What is asked for, and what all groups of models share."""
+
+    X: Any
+    distances: Any
+    files: Iterator[Path | None]
+    callbacks: Sequence[Callback]
+    between: dict[Any, BatchDistances | None] = field(default_factory=dict)
+
+    @cached_property
+    def given(self) -> str | None:
+        """Fingerprint of the caller's distances."""
+        return (
+            None if self.distances is None else fingerprint(np.asarray(matrix_of(self.distances)))
+        )
 
 
 @dataclass(frozen=True)
@@ -74,49 +107,59 @@ class _Series:
     sections: Float32s
 
 
-def _fit_group(
-    models: Sequence[Model], X: Any, distances: Any, shared: dict[Any, BatchDistances | None]
-) -> None:
+def _fit_group(models: Sequence[Model], call: _Call) -> None:
     """Fit models that differ in what varies within a stack only."""
     lead = models[0]
     previous = [model._previous_training() if model.warm_start else None for model in models]
-    series = _prepare(models, X, previous[0] is not None)
-    seeds = [
-        check_random_state_seed(model.random_state) if old is None else model.seed_
-        for model, old in zip(models, previous, strict=True)
-    ]
+    series = _prepare(models, call.X, previous[0] is not None)
     device = lead._torch_device()
     n_steps = lead._n_steps(series.X.size, len(series.sections))
-    start = time.perf_counter()
-    between = _distances(models, series, distances, n_steps, device, shared)
-    distance_seconds = time.perf_counter() - start
     x = torch.as_tensor(centre(series.sections), dtype=lead._dtype(), device=device)
     digest = fingerprint(series.X)
+    distance_seconds = 0.0
     for part in _chunks(range(len(models)), lead._stack_size(x)):
-        states = []
-        for i in part:
-            old = previous[i]
-            states.append(old if old is not None else models[i]._new_training(seeds[i], device))
-        own = [models[i] for i in part]
-        _fit_stack(own, states, [seeds[i] for i in part], x, between, n_steps, distance_seconds)
-        for model in own:
-            model.device_, model.fingerprint_ = str(device), digest
+        file, own = next(call.files), [models[i] for i in part]
+        seeds = _seeds(own, [previous[i] for i in part], kept_seeds(file))
+        states = [
+            previous[i] or model._new_training(seed, device)
+            for i, model, seed in zip(part, own, seeds, strict=True)
+        ]
+        state = stack_states(states)
+        last, checkpoint, facts = state.step + n_steps, None, None
+        if file is not None:
+            checkpoint = Checkpoint(file, _run(own, seeds, state, last, digest, call))
+            facts = checkpoint.restore(state)
+        if facts is None:
+            start = time.perf_counter()
+            between = _distances(models, series, call, n_steps, device)
+            distance_seconds += time.perf_counter() - start
+            facts = _train(own, seeds, state, last, x, between, checkpoint, call.callbacks)
+            for fact in facts:
+                fact["seconds"]["distances"] = distance_seconds
+            if checkpoint is not None:
+                checkpoint.write(state, facts)
+        for model, trained, seed, fact in zip(own, split_state(state), seeds, facts, strict=True):
+            model.seed_, model.device_, model.fingerprint_ = seed, str(device), digest
+            model.training_state_, model.module_ = trained, trained.averaged.eval()
+            model.n_iter_ = trained.step
+            model.history_ = {"loss": trained.losses[0], **fact}
 
 
-def _fit_stack(
+def _train(
     models: Sequence[Model],
-    states: Sequence[TrainingState],
     seeds: Sequence[int],
+    state: TrainingState,
+    last: int,
     x: torch.Tensor,
     between: BatchDistances | None,
-    n_steps: int,
-    distance_seconds: float,
-) -> None:
+    checkpoint: Checkpoint | None,
+    callbacks: Sequence[Callback],
+) -> list[dict[str, Any]]:
+    """Train a stack until step ``last``: what to say of each model, besides its losses."""
     lead, start = models[0], time.perf_counter()
     weights = None
     if between is not None and any(model._is_soft_between_series() for model in models):
         weights = BatchWeights(between, [model._instance_weights for model in models], x.dtype)
-    state = stack_states(states)
     rates, shares = [model.lr for model in models], [model.lam for model in models]
     task = Task(
         lead._loss,
@@ -131,21 +174,62 @@ def _fit_stack(
         lead.precision,
         None if len(set(rates)) == 1 else x.new_tensor(rates) / rates[0],
     )
-    fit_loop(state, task, n_steps, lead.progress)
+    fit_loop(state, task, last - state.step, lead.progress, checkpoint, callbacks)
     seconds = time.perf_counter() - start
-    for model, own, seed in zip(models, split_state(state), seeds, strict=True):
-        model.seed_ = seed
-        model.training_state_ = own
-        model.module_ = own.averaged.eval()
-        model.n_iter_ = own.step
+    facts = []
+    for model in models:
         soft = weights is not None and model._is_soft_between_series()
-        model.history_ = {
-            "loss": own.losses[0],
-            "distance_mode": between.mode if soft and between is not None else None,
-            "distances": weights.facts if soft and weights is not None else None,
-            "trained_together": len(models),
-            "seconds": {"distances": distance_seconds, "training": seconds},
-        }
+        facts.append(
+            {
+                "distance_mode": between.mode if soft and between is not None else None,
+                "distances": weights.facts if soft and weights is not None else None,
+                "trained_together": len(models),
+                "seconds": {"training": seconds},
+            }
+        )
+    return facts
+
+
+def _seeds(
+    models: Sequence[Model], previous: Sequence[TrainingState | None], kept: Sequence[int]
+) -> list[int]:
+    """Of each model; a checkpoint's where the model leaves it open."""
+    seeds = []
+    for i, (model, old) in enumerate(zip(models, previous, strict=True)):
+        if old is not None:
+            seeds.append(model.seed_)
+        elif model.random_state is None and i < len(kept):
+            seeds.append(kept[i])
+        else:
+            seeds.append(check_random_state_seed(model.random_state))
+    return seeds
+
+
+def _run(
+    models: Sequence[Model],
+    seeds: Sequence[int],
+    state: TrainingState,
+    last: int,
+    digest: str,
+    call: _Call,
+) -> dict[str, Any]:
+    """All that the training of a stack depends on, for its checkpoint."""
+    begins_with = [p.detach().cpu().numpy() for p in state.module.parameters()]
+    soft = any(model._is_soft_between_series() for model in models)
+    own = []
+    for model, seed in zip(models, seeds, strict=True):
+        params = model.get_params(deep=False)
+        for name in ("progress", "random_state"):
+            params.pop(name, None)
+        own.append({"method": type(model).__qualname__, "seed": seed, **params})
+    return {
+        "data": digest,
+        "distances": call.given if soft else None,
+        "models": own,
+        "first_step": state.step,
+        "last_step": last,
+        "goes_on_from": fingerprint(*begins_with) if state.step > 0 else None,
+    }
 
 
 def _prepare(models: Sequence[Model], X: Any, goes_on: bool) -> _Series:
@@ -174,49 +258,48 @@ def _prepare(models: Sequence[Model], X: Any, goes_on: bool) -> _Series:
 
 
 def _distances(
-    models: Sequence[Model],
-    series: _Series,
-    distances: Any,
-    n_steps: int,
-    device: torch.device,
-    shared: dict[Any, BatchDistances | None],
+    models: Sequence[Model], series: _Series, call: _Call, n_steps: int, device: torch.device
 ) -> BatchDistances | None:
     """Distances between the series that the networks see; None where none needs them."""
     lead, sections = models[0], series.sections
     if not any(model._is_soft_between_series() for model in models):
         return None
-    if len(sections) == 1:
-        warnings.warn(
-            "there is one series only: the instance part of the loss is 0, "
-            "and tau_instance has no effect",
-            stacklevel=5,
-        )
-        return None
-    from softclt.distances.store import matrix_of
-
-    if distances is not None:
-        distances = check_distances(matrix_of(distances), len(series.some))
-        if len(sections) != series.n_seen:
-            raise ValueError(
-                f"distances are between {series.n_seen} series, but these are cut into sections "
-                f"(max_train_length={lead.max_train_length}); leave `distances` out"
-            )
-        distances = distances[np.ix_(series.some, series.some)]
     key = repr([getattr(lead, name, None) for name in _OF_DISTANCES])
-    if key not in shared:
-        shared[key] = BatchDistances(
+    if key not in call.between:
+        if len(sections) == 1:
+            warnings.warn(
+                "there is one series only: the instance part of the loss is 0, "
+                "and tau_instance has no effect",
+                stacklevel=5,
+            )
+            call.between[key] = None
+            return None
+        call.between[key] = BatchDistances(
             scale_each_series(sections) if lead.distance_scale == "series" else sections,
             metric=lead.distance,
             mode=lead.distance_mode,
             normalize=lead.distance_normalize,
             steps=n_steps,
             batch_size=lead.batch_size,
-            distances=distances,
+            distances=_given(call.distances, series, lead),
             device=device,
             progress=lead.progress,
             **(lead.distance_params or {}),
         )
-    return shared[key]
+    return call.between[key]
+
+
+def _given(distances: Any, series: _Series, lead: Model) -> Any:
+    """The caller's distances between the series that the networks see; None if he has none."""
+    if distances is None:
+        return None
+    distances = check_distances(matrix_of(distances), len(series.some))
+    if len(series.sections) != series.n_seen:
+        raise ValueError(
+            f"distances are between {series.n_seen} series, but these are cut into sections "
+            f"(max_train_length={lead.max_train_length}); leave `distances` out"
+        )
+    return distances[np.ix_(series.some, series.some)]
 
 
 _OF_DISTANCES = (

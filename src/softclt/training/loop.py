@@ -14,6 +14,8 @@ from softclt.augment import take_steps
 from softclt.encoders import Encoder
 from softclt.functional import TemporalWeights
 from softclt.progress import progress_bar
+from softclt.training.callbacks import Callback, Progress
+from softclt.training.checkpoint import Checkpoint, ctrl_c_waits
 from softclt.training.randomness import StepDraws, Stream, batch_rows, stream_keys
 from softclt.training.state import TrainingState
 
@@ -87,33 +89,81 @@ class Task:
     lr_factors: Tensor | None = None
 
 
-def fit_loop(state: TrainingState, task: Task, n_steps: int, progress: bool = False) -> None:
-    """Train ``state`` in place for ``n_steps`` more steps."""
+def fit_loop(
+    state: TrainingState,
+    task: Task,
+    n_steps: int,
+    progress: bool = False,
+    checkpoint: Checkpoint | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> None:
+    """Train ``state`` in place for ``n_steps`` more steps.
+
+    Every 100 steps and at the end the losses are looked at, callbacks are called, any of which may
+    end training by returning True, and the checkpoint is written.
+    """
     stepper = _Stepper(state, task)
-    history: list[Tensor] = []
-    first = state.step
-    with progress_bar("training", n_steps, progress) as advance:
-        for step in range(first, first + n_steps):
-            history.append(stepper.take(step))
-            state.step = step + 1
-            if len(history) == _LOOK_EVERY or state.step == first + n_steps:
-                _look(state, history)
-                history.clear()
+    recent: list[Tensor] = []
+    last = state.step + n_steps
+    with (
+        progress_bar("training", n_steps, progress) as advance,
+        ctrl_c_waits(checkpoint is not None) as interrupted,
+    ):
+        while state.step < last:
+            recent.append(stepper.take(state.step))
+            state.step += 1
             advance(1)
+            # By the number of the step, so that callbacks of a run that goes on come as before.
+            due = state.step % _LOOK_EVERY == 0 or state.step == last
+            if not due and (checkpoint is None or not (checkpoint.overdue or interrupted())):
+                continue
+            _look(state, task, recent)
+            recent.clear()
+            if due and _tell(callbacks, state, last):
+                break
+            if checkpoint is not None:
+                checkpoint.write(state)
+                if interrupted():
+                    raise KeyboardInterrupt(
+                        f"stopped at step {state.step} of {last}; the same call goes on from "
+                        f"there, with what {checkpoint.path.parent} has kept"
+                    )
 
 
-def _look(state: TrainingState, history: list[Tensor]) -> None:
+def _look(state: TrainingState, task: Task, recent: list[Tensor]) -> None:
     """Keep the losses of the last steps, and stop at one that is no number."""
-    new = torch.stack(history).tolist()  # (steps, R)
+    new = torch.stack(recent).tolist()  # (steps, R)
     for r, losses in enumerate(state.losses):
         losses.extend(values[r] for values in new)
-    for i, values in enumerate(new):
-        bad = next((value for value in values if not math.isfinite(value)), None)
-        if bad is not None:
+    for step, values in enumerate(new, state.step - len(new)):
+        for r, value in enumerate(values):
+            if not math.isfinite(value):
+                raise FloatingPointError(_trouble(f"the loss became {value}", task, r, step))
+    finite = [p.isfinite().reshape(len(p), -1).all(dim=1) for p in state.module.parameters()]
+    for r, sound in enumerate(torch.stack(finite).all(dim=0).tolist()):
+        if not sound:
             raise FloatingPointError(
-                f"the loss became {bad} at step {state.step - len(new) + i}; "
-                "a smaller lr, or scaled data, usually helps"
+                _trouble("weights became infinite or nan", task, r, state.step - 1)
             )
+
+
+def _trouble(what: str, task: Task, r: int, step: int) -> str:
+    n, seed = len(task.x), task.seeds[r]
+    rows = batch_rows(seed, step, n, min(task.batch_size, n)).tolist()
+    model = "" if len(task.seeds) == 1 else f" of model {r} of {len(task.seeds)} (seed {seed})"
+    return (
+        f"{what} at step {step}{model}, whose batch was rows {rows} of the {n} training series; "
+        "a smaller lr, or scaled data (scale='channel', no extreme values in these rows), "
+        "usually helps"
+    )
+
+
+def _tell(callbacks: Sequence[Callback], state: TrainingState, last: int) -> bool:
+    """Call them all; whether any of them ends training."""
+    now = [losses[-1] for losses in state.losses]
+    told = Progress(state.step, last, now, state.losses)
+    answers = [callback(told) for callback in callbacks]
+    return any(isinstance(answer, (bool, np.bool_)) and answer for answer in answers)
 
 
 class _Stepper:
