@@ -9,7 +9,14 @@ from softclt import TS2Vec, pairwise_distance
 from softclt.distances import batches
 from softclt.methods import many
 
-SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "max_iter": 4, "random_state": 0}
+SMALL = {
+    "output_dims": 6,
+    "hidden_dims": 4,
+    "depth": 2,
+    "max_iter": 4,
+    "random_state": 0,
+    "device": "cpu",
+}
 
 
 @pytest.fixture
