@@ -14,7 +14,7 @@ from softclt.progress import progress_bar
 # Cells of the cost matrices in a tile: about 10 ms, so that all cores end together, the bar moves,
 # and Ctrl-C is heard.
 _TILE_CELLS = 100_000_000
-_GROUP = 16  # columns that lanes hold while the rows pass by
+_GROUP = 8  # columns that stay in the lanes while the rows pass by: all of float64, half of float32
 
 T = TypeVar("T")
 R = TypeVar("R")
