@@ -40,7 +40,8 @@ def on_cpu(device: Any) -> bool:
 def tile_size(cells: float, budget: float = _TILE_CELLS) -> int:
     """Side of a tile of about ``budget`` cells, when a pair costs ``cells``."""
     side = int(math.sqrt(budget / cells))
-    return max(4, side if side < _GROUP else min(1024, side // _GROUP * _GROUP))
+    whole = 2 * _GROUP  # lanes of float32
+    return max(4, side if side < whole else min(1024, side // whole * whole))
 
 
 def tiles(n_rows: int, n_cols: int, size: int, half: bool) -> Iterator[Tile]:
