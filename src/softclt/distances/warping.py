@@ -13,7 +13,6 @@ from softclt.distances.lanes import WIDTH, add_square, if_less, load, smaller, s
 
 ROWS = 4
 _UNROLLED = 8  # channels
-_UNBOUNDED = np.inf
 
 # Squares of the far value are finite and above every sum of squares of the values that `prepare`
 # lets in.
@@ -42,7 +41,7 @@ def align(
     window: float | None,
     *,
     count_diagonals: bool = False,
-    bound: float = _UNBOUNDED,
+    bound: float = np.inf,
 ) -> tuple[Floats64, Ints]:
     """Summed squares along the best path of each pair, and its diagonal steps, ``(P,)`` each.
 
@@ -223,18 +222,17 @@ def _dtw(
         for j in range(first, stop):
             here = load(y, j * step)
             cost0 = cost1 = cost2 = cost3 = zero  # of all channels but the first
-            if d > 1:
-                for c in range(1, d):
-                    there, at = load(y, j * step + c * lanes), strip + c * ROWS * lanes
-                    cost0 = add_square(cost0, load(x, at) - there)
-                    cost1 = add_square(cost1, load(x, at + lanes) - there)
-                    cost2 = add_square(cost2, load(x, at + 2 * lanes) - there)
-                    cost3 = add_square(cost3, load(x, at + 3 * lanes) - there)
+            for c in range(1, d):
+                there, at = load(y, j * step + c * lanes), strip + c * ROWS * lanes
+                cost0 = add_square(cost0, load(x, at) - there)
+                cost1 = add_square(cost1, load(x, at + lanes) - there)
+                cost2 = add_square(cost2, load(x, at + 2 * lanes) - there)
+                cost3 = add_square(cost3, load(x, at + 3 * lanes) - there)
             above = load(row, (j + 1) * lanes)
             now0 = add_square(smaller(smaller(above, diagonal), left0), x0 - here)
             if d > 1:
                 now0 = now0 + cost0
-            if band is not None and abs(i + 0 - j) > band:
+            if band is not None and abs(i - j) > band:
                 now0 = infinite
             now1 = add_square(smaller(smaller(now0, left0), left1), x1 - here)
             if d > 1:

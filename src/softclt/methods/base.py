@@ -32,7 +32,19 @@ methods: Registry[type["RepresentationLearner"]] = Registry("method")
 _AT_ONCE = 10**10  # numbers that a stack may keep for its backward pass, by our estimate
 
 
-class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SeriesTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What scikit-learn is told of everything that turns series into vectors."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = False
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
+class RepresentationLearner(SeriesTransformer):
     """``fit``, ``transform``, ``encode`` and files; a method adds ``__init__`` and some hooks.
 
     The hooks are ``_build`` (the network), ``_loss`` (of a batch), ``_instance_weights`` (soft
@@ -279,14 +291,6 @@ class RepresentationLearner(TransformerMixin, BaseEstimator):  # type: ignore[mi
                 "save it with save(folder, training=True)"
             )
         return None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.three_d_array = True
-        tags.target_tags.required = False
-        tags.transformer_tags.preserves_dtype = ["float32"]
-        return tags
 
 
 def load_model(folder: str | os.PathLike[str]) -> RepresentationLearner:

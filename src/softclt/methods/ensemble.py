@@ -6,17 +6,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from softclt.methods.base import RepresentationLearner
+from softclt.methods.base import RepresentationLearner, SeriesTransformer
 from softclt.methods.many import fit_many
 from softclt.methods.ts2vec import TS2Vec
 from softclt.training import Callback
 from softclt.validation import check_random_state_seed, check_range
 
 
-class EmbeddingEnsemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class EmbeddingEnsemble(SeriesTransformer):
     """The embeddings of several models one after the other, ``(N, n_members * M)``.
 
     All members are fitted in one go by :func:`softclt.fit_many`. They differ in their seeds, and in
@@ -93,11 +93,3 @@ class EmbeddingEnsemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for name in member.get_feature_names_out()
         ]
         return np.array(names, dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.three_d_array = True
-        tags.target_tags.required = False
-        tags.transformer_tags.preserves_dtype = ["float32"]
-        return tags
