@@ -295,3 +295,180 @@ def dtw_squared(x, y, window=None):
 def dtw_per_step(x, y, window=None):
     """Root of the mean squared difference along the best path instead of the sum."""
     return math.sqrt(dtw_squared(x, y, window) / len(dtw_path(x, y, window)))
+
+
+# --------------------------------------------------------------------------------------- selection
+# R is an (N, M) embedding, D an (N, N) matrix of distances, y labels 0, 1, ...
+
+
+def embedding_distances(R):
+    return [[math.dist(a, b) for b in R] for a in R]
+
+
+def neighbour_sets(D, k=5):
+    """Of each i the others that are no farther than its k-th nearest."""
+    sets = []
+    for i, row in enumerate(D):
+        others = sorted(d for j, d in enumerate(row) if j != i)
+        last = others[min(k, len(others)) - 1]
+        sets.append({j for j, d in enumerate(row) if j != i and d <= last})
+    return sets
+
+
+def neighbour_overlap(one, other):
+    """Mean over i of what both sets of neighbours share."""
+    shares = [len(a & b) / len(a | b) for a, b in zip(one, other, strict=True)]
+    return sum(shares) / len(shares)
+
+
+def pearson(x, y):
+    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
+    both = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
+    return both / math.sqrt(sum((a - mean_x) ** 2 for a in x) * sum((b - mean_y) ** 2 for b in y))
+
+
+def pairs_of(D):
+    return [float(D[i][j]) for i, j in itertools.combinations(range(len(D)), 2)]
+
+
+def alignment(R, D):
+    """Minus the mean squared distance to neighbours in data space, over that of all pairs."""
+    own = embedding_distances(R)
+    mates = []
+    for i, near in enumerate(neighbour_sets(D)):
+        mates.append(sum(own[i][j] ** 2 for j in near) / len(near))
+    every = [d**2 for d in pairs_of(own)]
+    return -(sum(mates) / len(mates)) / (sum(every) / len(every))
+
+
+def uniformity(R):
+    """-log of the mean of exp(-2 |u - v|^2) over pairs of directions from the mean."""
+    centre = np.mean(R, axis=0)
+    directions = [(r - centre) / math.sqrt(sum((r - centre) ** 2)) for r in R]
+    heat = [math.exp(-2 * d**2) for d in pairs_of(embedding_distances(directions))]
+    return -math.log(sum(heat) / len(heat))
+
+
+def singular_values(R):
+    return [float(s) for s in np.linalg.svd(R - np.mean(R, axis=0), compute_uv=False)]
+
+
+def effective_rank(R):
+    values = singular_values(R)
+    shares = [s / sum(values) for s in values if s > 1e-6 * max(values)]
+    return math.exp(-sum(p * math.log(p) for p in shares))
+
+
+def participation_ratio(R):
+    values = singular_values(R)
+    return sum(s**2 for s in values) ** 2 / sum(s**4 for s in values)
+
+
+def two_nearest_dimension(R):
+    """Count over the sum of log(second nearest / nearest); twins are left out."""
+    logs = []
+    for i, row in enumerate(embedding_distances(R)):
+        first, second = sorted(d for j, d in enumerate(row) if j != i)[:2]
+        if first > 0:
+            logs.append(math.log(second / first))
+    return len(logs) / sum(logs)
+
+
+def ward_clusters(D, k):
+    """Join the two clusters of least d^2 until k are left; d^2 by Lance and Williams for Ward."""
+    clusters = {i: [i] for i in range(len(D))}
+    square = {
+        frozenset(pair): float(D[pair[0]][pair[1]]) ** 2
+        for pair in itertools.combinations(clusters, 2)
+    }
+    while len(clusters) > k:
+        a, b = min(itertools.combinations(clusters, 2), key=lambda pair: square[frozenset(pair)])
+        n_a, n_b, between = len(clusters[a]), len(clusters[b]), square[frozenset((a, b))]
+        for c in clusters.keys() - {a, b}:
+            n = len(clusters[c])
+            of_a, of_b = square[frozenset((a, c))], square[frozenset((b, c))]
+            joined = (n_a + n) * of_a + (n_b + n) * of_b - n * between
+            square[frozenset((a, c))] = joined / (n_a + n_b + n)
+        clusters[a] += clusters.pop(b)
+    labels = [0] * len(D)
+    for name, cluster in enumerate(clusters.values()):
+        for i in cluster:
+            labels[i] = name
+    return labels
+
+
+def silhouette(D, labels):
+    """Mean of (b - a) / max(a, b); a series alone in its cluster has 0."""
+    shapes = []
+    for i, own in enumerate(labels):
+        means = {}
+        for label in set(labels):
+            others = [D[i][j] for j, other in enumerate(labels) if other == label and j != i]
+            means[label] = sum(others) / len(others) if others else None
+        a = means.pop(own)
+        b = min(means.values())
+        shapes.append(0.0 if a is None else (b - a) / max(a, b))
+    return sum(shapes) / len(shapes)
+
+
+def best_silhouette(R):
+    D = embedding_distances(R)
+    return max(silhouette(D, ward_clusters(D, k)) for k in range(2, min(10, len(R) - 1) + 1))
+
+
+def evenness_of_neighbours(R):
+    counts = [0] * len(R)
+    for near in neighbour_sets(embedding_distances(R)):
+        for j in near:
+            counts[j] += 1
+    return sum(counts) ** 2 / (len(counts) * sum(c**2 for c in counts))
+
+
+def linear_cka(R, S):
+    """HSIC(K, L) / sqrt(HSIC(K, K) HSIC(L, L)) of the centred Gram matrices, entry by entry."""
+    K, L = ((Z - Z.mean(axis=0)) @ (Z - Z.mean(axis=0)).T for Z in (R, S))
+
+    def hsic(A, B):
+        return sum(A[i, j] * B[i, j] for i in range(len(A)) for j in range(len(A)))
+
+    return hsic(K, L) / math.sqrt(hsic(K, K) * hsic(L, L))
+
+
+def ridge_without_each(R, Y, alphas):
+    """Predictions (N, L) of ridges fitted N times, each without one series; the best alpha."""
+    x = (R - R.mean(axis=0)) / R.std(axis=0)
+    best, least = None, math.inf
+    for alpha in alphas:
+        said = np.zeros_like(Y)
+        for i in range(len(x)):
+            rest = [j for j in range(len(x)) if j != i]
+            centre, level = x[rest].mean(axis=0), Y[rest].mean(axis=0)
+            z = x[rest] - centre
+            slopes = np.linalg.solve(z.T @ z + alpha * np.eye(x.shape[1]), z.T @ (Y[rest] - level))
+            said[i] = level + (x[i] - centre) @ slopes
+        error = float(((Y - said) ** 2).sum())
+        if error < least:
+            best, least = said, error
+    return best
+
+
+def explained(Y, said):
+    return 1 - float(((Y - said) ** 2).sum()) / float(((Y - Y.mean(axis=0)) ** 2).sum())
+
+
+def one_hot(labels, n_labels):
+    return np.array([[float(label == k) for k in range(n_labels)] for label in labels])
+
+
+def pseudo_label_r2(R, D, alphas):
+    """Clusters in data space (2, 4, 8) read off the embedding."""
+    Y = np.concatenate([one_hot(ward_clusters(D, k), k) for k in (2, 4, 8)], axis=1)
+    return explained(Y, ridge_without_each(R, Y, alphas))
+
+
+def nearest_neighbour_accuracy(R, y):
+    right = 0
+    for i, row in enumerate(embedding_distances(R)):
+        nearest = min((j for j in range(len(R)) if j != i), key=lambda j: row[j])
+        right += y[nearest] == y[i]
+    return right / len(y)

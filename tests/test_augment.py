@@ -29,10 +29,16 @@ def test_overlaps_of_all_scales_are_there():
     assert short == list(range(2, 11))
 
 
-def test_a_step_has_one_of_the_crops_and_all_of_them_come_up():
-    steps = [step_crop(100, step) for step in range(400)]
-    assert set(steps) == set(crops_of(100))
-    assert steps == [step_crop(100, step) for step in range(400)]
+@pytest.mark.parametrize("length", [5, 100])
+def test_every_round_of_steps_has_each_crop_once_in_an_order_of_its_own(length):
+    crops = crops_of(length)
+    rounds = [
+        [step_crop(length, step) for step in range(first, first + len(crops))]
+        for first in range(0, 10 * len(crops), len(crops))
+    ]
+    assert all(sorted(one) == sorted(crops) for one in rounds)
+    assert len({tuple(one) for one in rounds}) > 5
+    assert step_crop(length, len(crops)) == rounds[1][0]
 
 
 def test_the_overlap_is_the_same_steps_of_the_series_in_both_views(rng):

@@ -8,6 +8,7 @@ import softclt
 from softclt import TS2Vec
 from softclt.persistence import ModelFileError
 
+FILES = ["config.json", "history.jsonl", "model.safetensors"]
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "max_iter": 2, "random_state": 3}
 
 
@@ -29,7 +30,7 @@ def test_a_loaded_model_gives_the_same_embeddings_and_parameters(saved, series):
         np.testing.assert_array_equal(loaded.transform(series), model.transform(series))
         assert loaded.get_params() == model.get_params()
         assert loaded.history_ == model.history_
-    assert sorted(p.name for p in folder.iterdir()) == ["config.json", "model.safetensors"]
+    assert sorted(p.name for p in folder.iterdir()) == FILES
 
 
 def test_the_description_names_method_versions_preprocessing_and_data(saved):
@@ -38,6 +39,26 @@ def test_the_description_names_method_versions_preprocessing_and_data(saved):
     assert config["versions"]["torch"].startswith(torch.__version__.split("+")[0])
     assert len(config["fitted"]["scale"][0]) == 2
     assert len(config["fingerprint"]) == 16
+
+
+def test_losses_are_lines_and_nowhere_else(saved):
+    model, folder = saved
+    lines = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+    assert lines == [{"step": k, "loss": v} for k, v in enumerate(model.history_["loss"], 1)]
+    assert len(lines) == 2
+    assert "loss" not in json.loads((folder / "config.json").read_text())["fitted"]["history"]
+
+
+def test_a_model_with_its_losses_in_the_description_is_still_read(saved, series):
+    model, folder = saved
+    config = json.loads((folder / "config.json").read_text())
+    del config["history_sha256"], config["params"]["lr_schedule"]
+    config["fitted"]["history"]["loss"] = model.history_["loss"]
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "history.jsonl").unlink()
+    old = softclt.load_model(folder)
+    assert old.history_ == model.history_
+    np.testing.assert_array_equal(old.transform(series), model.transform(series))
 
 
 def test_training_goes_on_after_loading_as_if_nothing_had_happened(series, tmp_path):
@@ -93,6 +114,8 @@ def flip_a_byte(folder):
         (lambda f: rewrite(f, params={"unheard_of": 7}), "does not fit"),
         (lambda f: rewrite(f, fitted={}), "does not fit"),
         (flip_a_byte, "checksum"),
+        (lambda f: (f / "history.jsonl").unlink(), "history.jsonl is missing"),
+        (lambda f: (f / "history.jsonl").write_text("{"), "checksum"),
     ],
 )
 def test_damage_is_found_and_named(saved, damage, words):
@@ -115,4 +138,4 @@ def test_a_failed_save_leaves_the_old_model_whole(saved, series, monkeypatch):
         model.set_params(random_state=9).fit(series).save(folder)
     monkeypatch.undo()
     np.testing.assert_array_equal(TS2Vec.load(folder).transform(series), before)
-    assert sorted(p.name for p in folder.iterdir()) == ["config.json", "model.safetensors"]
+    assert sorted(p.name for p in folder.iterdir()) == FILES

@@ -28,9 +28,20 @@ class Crop(NamedTuple):
 
 
 def step_crop(length: int, step: int) -> Crop:
-    """The windows of a step, for series of a length; the same for all seeds."""
+    """The windows of a step, for series of a length; the same for all seeds.
+
+    Each round of steps has all of them once, in an order of its own: a short training sees overlaps
+    of all lengths, as a long one does.
+    """
     crops = crops_of(length)
-    return crops[int(numpy_generator(Stream.CROPS, length, step).integers(len(crops)))]
+    round_, place = divmod(step, len(crops))
+    return crops[_order(length, round_, len(crops))[place]]
+
+
+@lru_cache(maxsize=64)  # all steps of a round ask for it
+def _order(length: int, round_: int, n: int) -> list[int]:
+    order: list[int] = numpy_generator(Stream.CROPS, length, round_).permutation(n).tolist()
+    return order
 
 
 @lru_cache(maxsize=256)

@@ -25,6 +25,11 @@ _BLOCK = 1 << 22
 _WHOLE = 1 << 26
 # Weights by lag of up to so many steps are written out as a matrix: quicker than the convolution.
 _DENSE = 128
+# On a CPU, similarities are multiplied out above the diagonal only, so many rows at a time, and
+# matrices of more than _FLAT rows are transposed in tiles, which stay in the cache.
+_ROWS = 128
+_FLAT = 1024
+_TILE = 256
 
 
 def contrast(
@@ -135,7 +140,7 @@ def _loss_and_gradient(
     """Loss ``(L,)`` of views ``(L, G, K, M)`` and, if wanted, its gradient ``(L, G, 2K, M)``."""
     n_lead, g, k, m = z1.shape
     z = torch.cat([z1, z2], dim=-2)
-    grad = torch.zeros_like(z) if wants_grad else None
+    grad = torch.empty_like(z) if wants_grad else None
     positive, z_sum = _weight_sums(problem, z)  # W_ii and Z_i, the same for both views of i
     share = _share_of_anchor(problem, z_sum, 2 * g * k)
     matrix, pull = None, share * positive
@@ -206,11 +211,13 @@ def _contrast_groups(
         pull: ``(G, 2K)``.
         matrix: W ``(G | 1, K, K)``, for either view of b; None: 1 for the positive, else 0.
         real: Candidates ``(G, 2K)``; None means all.
-        grad: Where the gradient for z is added, or None.
+        grad: Where the gradient for z is written, or None.
     """
     g, a, _ = z.shape
     losses = z.new_zeros(g)
     whole = a * a <= _WHOLE
+    if grad is not None and not whole:
+        grad.zero_()
     rows = a if whole else max(1, _BLOCK // a)
     groups = max(1, _BLOCK // (rows * a))
     for first in range(0, g, groups):
@@ -219,7 +226,7 @@ def _contrast_groups(
         for start in range(0, a, rows):
             block = slice(start, min(a, start + rows))
             c, f = log_weight[part, block, None], pull[part, block]
-            s = zg[:, block] @ zg.mT  # (groups, rows, 2K)
+            s = _similarities(zg) if whole else zg[:, block] @ zg.mT  # (groups, rows, 2K)
             if matrix is None:
                 ahead, behind = _diagonal(s, start + a // 2), _diagonal(s, start - a // 2)
                 attraction = torch.cat([ahead, behind], dim=-1)
@@ -232,9 +239,12 @@ def _contrast_groups(
             if real is not None:
                 s.masked_fill_(~real[part, None, :], float("-inf"))
             # In place: s becomes exp(s - max), then c times the softmax, 0 without a candidate.
-            top = s.amax(dim=-1, keepdim=True).clamp_min_(torch.finfo(s.dtype).min)
+            top = s.amax(dim=-1, keepdim=True)
+            if real is not None:
+                top.clamp_min_(torch.finfo(s.dtype).min)
             norm = s.sub_(top).exp_().sum(dim=-1, keepdim=True)
-            norm = norm.clamp_min_(torch.finfo(s.dtype).tiny)
+            if real is not None:
+                norm.clamp_min_(torch.finfo(s.dtype).tiny)
             losses[part] += ((c * (top + norm.log()))[..., 0] - f * attraction).sum(dim=-1)
             if grad is None:
                 continue
@@ -245,11 +255,37 @@ def _contrast_groups(
             else:
                 p.addcmul_(f[..., None], w, value=-1)
             if whole:
-                grad[part].baddbmm_(p + p.mT, zg)
+                torch.bmm(_plus_transposed(p), zg, out=grad[part])
             else:
                 grad[part, block].baddbmm_(p, zg)
                 grad[part].baddbmm_(p.mT, zg[:, block])
     return losses
+
+
+def _similarities(z: Tensor) -> Tensor:
+    """``z @ z.mT`` of ``(G, A, M)``."""
+    a = z.shape[-2]
+    if z.is_cuda or a <= _ROWS:
+        return z @ z.mT
+    s = z.new_empty(len(z), a, a)
+    for start in range(0, a, _ROWS):
+        stop = min(a, start + _ROWS)
+        torch.bmm(z[:, start:stop], z[:, start:].mT, out=s[:, start:stop, start:])
+        s[:, stop:, start:stop] = s[:, start:stop, stop:].mT
+    return s
+
+
+def _plus_transposed(x: Tensor) -> Tensor:
+    """``x + x.mT`` of ``(G, A, A)``, in place where A is large."""
+    a = x.shape[-1]
+    if x.is_cuda or a <= _FLAT:
+        return x + x.mT
+    tiles = [slice(start, start + _TILE) for start in range(0, a, _TILE)]
+    for i, rows in enumerate(tiles):
+        for columns in tiles[i:]:
+            both = x[:, rows, columns] + x[:, columns, rows].mT
+            x[:, rows, columns], x[:, columns, rows] = both, both.mT
+    return x
 
 
 def _diagonal(x: Tensor, offset: int) -> Tensor:

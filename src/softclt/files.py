@@ -1,10 +1,16 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and lines of files."""
 
+import errno
+import json
+import logging
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+_log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -22,3 +28,65 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def json_lines(values: Iterable[dict[str, Any]]) -> str:
+    """Each value on a line of its own."""
+    return "".join(json.dumps(value, allow_nan=False) + "\n" for value in values)
+
+
+def append_lines(path: str | os.PathLike[str], lines: str) -> None:
+    """Add lines of JSON, each with its end, to a file in one write; processes may share the file.
+
+    What a killed process left of its last line is cut off first. Folders that are missing are made.
+    """
+    new = lines.encode()
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, 0o644)
+    try:
+        with _locked(descriptor):
+            tail = _unfinished_line(descriptor)
+            if tail and _is_whole(tail):  # only the line's end is missing
+                new = b"\n" + new
+            elif tail:
+                _log.warning("%s: dropped a torn last line of %d bytes", path, len(tail))
+                os.truncate(descriptor, os.fstat(descriptor).st_size - len(tail))
+            if os.write(descriptor, new) != len(new):
+                raise OSError(errno.ENOSPC, "the disk took only a part of the lines", str(path))
+    finally:
+        os.close(descriptor)
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a JSON object is all there; no beginning of one is."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _unfinished_line(descriptor: int) -> bytes:
+    """The bytes behind the last newline of a file, nothing when it ends with one."""
+    tail, position = b"", os.fstat(descriptor).st_size
+    while position > 0 and b"\n" not in tail:
+        step = min(position, 65536)
+        position -= step
+        os.lseek(descriptor, position, os.SEEK_SET)
+        tail = os.read(descriptor, step) + tail
+    return tail.rpartition(b"\n")[2]
+
+
+@contextmanager
+def _locked(descriptor: int) -> Iterator[None]:
+    """Keep other processes out, so that none cuts off a line that another one just wrote."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows: there one process should write a file
+        yield
+        return
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

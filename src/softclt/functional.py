@@ -4,7 +4,8 @@ Every loss is a mean over anchors of the paper's cross-entropy against soft targ
 is in :mod:`softclt.contrast`. ``weights`` are targets: no gradient flows into them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -13,6 +14,19 @@ from torch.nn.utils.rnn import pad_sequence
 from softclt.contrast import contrast, zero_with_gradient
 
 TemporalWeights = Callable[[int, int], Tensor]
+
+
+class Group(Protocol):
+    """Processes that share a batch."""
+
+    @property
+    def size(self) -> int:
+        """How many they are."""
+        ...
+
+    def gather(self, x: Tensor, dim: int) -> Tensor:
+        """Their parts side by side; its gradient is for a mean over processes to follow."""
+        ...
 
 
 def soft_instance_loss(
@@ -33,7 +47,7 @@ def soft_instance_loss(
         normalize_weights: Divide the weights of each anchor by their sum.
     """
     z1, z2, mask = _check_views(z1, z2, mask)
-    return _contrast_series(z1, z2, weights, mask, normalize_weights)
+    return _contrast_series(z1, z2, mask, weights, normalize_weights)
 
 
 def soft_temporal_loss(
@@ -67,6 +81,7 @@ def hierarchical_loss(
     mask: Tensor | None = None,
     normalize_weights: bool = False,
     max_levels: int | None = None,
+    group: Group | None = None,
 ) -> Tensor:
     """Joint loss (equation (7)) at every resolution: max-pooled by 2 until one step is left.
 
@@ -83,35 +98,66 @@ def hierarchical_loss(
             is real if any of its steps is.
         normalize_weights: Divide the weights of each anchor by their sum.
         max_levels: Stop after so many levels; 1 is the joint loss at full resolution.
+        group: Processes that have further series of the batch, as many each, e.g.
+            ``softclt.training.current_group()``. Series are then contrasted with those of all
+            processes, in whose order ``instance_weights`` are, and steps within their series. The
+            mean over processes, of losses and of gradients, is what one would have of the batch.
     """
-    z1, z2, mask = _check_views(z1, z2, mask)
-    lengths = None if mask is None else _lengths(mask)  # (..., N)
+    own = _Views(*_check_views(z1, z2, mask))
+    group = None if group is None or group.size == 1 else group
+    everyone = own if group is None else own.gathered(group)
     longest = [z1.shape[-2]]  # one number for each mask
-    if lengths is not None:
+    if everyone.mask is not None:
+        lengths = _lengths(everyone.mask)  # (..., N)
         longest = lengths.reshape(-1, lengths.shape[-1]).amax(dim=-1).tolist()
     n_levels = [min(t.bit_length(), max_levels or t.bit_length()) for t in longest]
-    total = z1.new_zeros(z1.shape[:-3])
-    for level in range(max(n_levels)):
-        if level > 0:
-            z1, z2, mask, lengths = _halve(z1, z2, mask, lengths)
+    levels = list(_pyramid(own, max(n_levels), max(longest)))
+    all_levels = levels if group is None else _pyramid(everyone, max(n_levels), max(longest))
+    total = own.z1.new_zeros(own.z1.shape[:-3])
+    for level, (own, everyone) in enumerate(zip(levels, all_levels, strict=True)):
         steps = [t >> level for t in longest]
-        t = max(steps)
-        if mask is not None:  # what is masked in all series is not there
-            z1, z2, mask = z1[..., :t, :], z2[..., :t, :], mask[..., :t]
         if isinstance(lam, Tensor) or lam > 0:
-            loss = _contrast_series(z1, z2, instance_weights, mask, normalize_weights)
+            loss = _contrast_series(*everyone, instance_weights, normalize_weights)
             total = total + lam * loss
-        if t > 1 and (isinstance(lam, Tensor) or lam < 1):
+        if max(steps) > 1 and (isinstance(lam, Tensor) or lam < 1):
             weights = None
             if temporal_weights is not None:
                 weights = _lag_weights(temporal_weights, steps, level, total.shape)
-            loss = contrast(z1, z2, weights, mask, normalize_weights, by_lag=True)
+            loss = contrast(own.z1, own.z2, weights, own.mask, normalize_weights, by_lag=True)
+            if group is not None and own.mask is not None and everyone.mask is not None:
+                n_own, n_all = (m.sum(dim=(-2, -1)) for m in (own.mask, everyone.mask))
+                loss = loss * (group.size * n_own / n_all.clamp_min(1))
             total = total + (1 - lam) * loss
     if not total.requires_grad:
-        total = total + zero_with_gradient(z1, z2)  # nothing to contrast at any level
+        total = total + zero_with_gradient(own.z1, own.z2)  # nothing to contrast at any level
     if len(n_levels) == 1:
         return total / max(1, n_levels[0])
     return total / total.new_tensor(n_levels).clamp_min_(1).view(total.shape)
+
+
+class _Views(NamedTuple):
+    """Two views of the same series, zero where masked."""
+
+    z1: Tensor  # (..., N, T, M)
+    z2: Tensor
+    mask: Tensor | None  # (..., N, T)
+
+    def gathered(self, group: Group) -> "_Views":
+        """Those of all processes."""
+        mask = None if self.mask is None else group.gather(self.mask, -2)
+        return _Views(group.gather(self.z1, -3), group.gather(self.z2, -3), mask)
+
+
+def _pyramid(views: _Views, n_levels: int, longest: int) -> Iterator[_Views]:
+    """The views at each level, without the steps behind the longest series."""
+    lengths = None if views.mask is None else _lengths(views.mask)
+    for level in range(n_levels):
+        if level > 0:
+            views, lengths = _halve(views, lengths)
+        if views.mask is not None:
+            t = longest >> level
+            views = _Views(views.z1[..., :t, :], views.z2[..., :t, :], views.mask[..., :t])
+        yield views
 
 
 def _check_views(
@@ -143,18 +189,17 @@ def _lengths(mask: Tensor) -> Tensor:
     return (mask * torch.arange(1, mask.shape[-1] + 1, device=mask.device)).amax(dim=-1)
 
 
-def _halve(
-    z1: Tensor, z2: Tensor, mask: Tensor | None, lengths: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+def _halve(views: _Views, lengths: Tensor | None) -> tuple[_Views, Tensor | None]:
     """Pool pairs of steps, real ones only; steps beyond the halved lengths are masked."""
+    z1, z2, mask = views
     if mask is None or lengths is None:
-        return _pool(z1), _pool(z2), None, None
+        return _Views(_pool(z1), _pool(z2), None), None
     masked = ~mask[..., None]
     z1, z2 = (_pool(z.masked_fill(masked, float("-inf"))) for z in (z1, z2))
     mask, lengths = _pool(mask[..., None])[..., 0], lengths // 2
     mask = mask & (torch.arange(mask.shape[-1], device=mask.device) < lengths[..., None])
     masked = ~mask[..., None]
-    return z1.masked_fill(masked, 0.0), z2.masked_fill(masked, 0.0), mask, lengths
+    return _Views(z1.masked_fill(masked, 0.0), z2.masked_fill(masked, 0.0), mask), lengths
 
 
 def _pool(z: Tensor) -> Tensor:
@@ -176,7 +221,7 @@ def _lag_weights(
 
 
 def _contrast_series(
-    z1: Tensor, z2: Tensor, weights: Tensor | None, mask: Tensor | None, normalize: bool
+    z1: Tensor, z2: Tensor, mask: Tensor | None, weights: Tensor | None, normalize: bool
 ) -> Tensor:
     """Contrast the N series of ``(..., N, T, M)`` at each step: T groups of N."""
     mask = None if mask is None else mask.mT

@@ -1,6 +1,6 @@
 """From a trained encoder to representations: any length, memory bounded by the batch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
 import torch
@@ -55,7 +55,7 @@ def encode(
     check_choice(layers, LAYERS, "layers")
     if layer is not None and not 0 <= layer < module.n_layers:
         raise ValueError(f"layer is {layer}; the encoder has the layers 0 to {module.n_layers - 1}")
-    n, _, t = X.shape
+    t = X.shape[-1]
     if level == "window":
         if window is None:
             raise ValueError('level="window" needs `window`, the number of steps of a window')
@@ -66,31 +66,17 @@ def encode(
     if causal:
         check_range(context, "context", 0)
 
-    device = next(module.parameters()).device
-    dtype = next(module.parameters()).dtype
-    # With padding let in, as the original has it, every step counts; else only observed ones do.
-    real = observed_steps(X) if module.mask_padding else np.ones((n, t), dtype=bool)
-    lengths = series_lengths(X) if module.mask_padding else np.full(n, t)
-
     def forward(x: Tensor) -> Tensor:
         if layers == "all" and layer is None:
             return module.all_layers(x)
         return module.forward(x, layer=layer)
 
     results = []
-    batch = max(1, _STEPS_AT_ONCE // (t * (context + 1 if causal else 1)))
-    was_training = module.training
-    module.eval()
-    for start in range(0, n, batch):
-        rows = slice(start, start + batch)
-        longest = max(1, int(lengths[rows].max()))
-        x = torch.as_tensor(X[rows, :, :longest], device=device, dtype=dtype)
-        r = torch.as_tensor(real[rows, :longest], device=device)
+    for x, r, lengths in _batches(module, X, context + 1 if causal else 1):
+        longest = x.shape[-1]
         z = _causal(forward, x, context) if causal else forward(x)  # (B, longest, M)
         if level == "timestamp":
-            past_end = torch.arange(longest, device=device) >= torch.as_tensor(
-                lengths[rows], device=device
-            ).unsqueeze(1)
+            past_end = torch.arange(longest, device=x.device) >= lengths.unsqueeze(1)
             out = z.masked_fill(past_end[..., None], float("nan"))
             out = _fill_end(out, t, dim=1)
         elif level == "window":
@@ -103,8 +89,55 @@ def encode(
         else:
             out = _pool(z, r, pooling)
         results.append(out.float().cpu().numpy())
-    module.train(was_training)
     return np.concatenate(results)
+
+
+@torch.no_grad()
+def read_outs(
+    module: Encoder, X: NDArray[np.float32], wanted: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], NDArray[np.float32]]:
+    """What `encode` gives for several ``(pooling, layers)``, from one pass of the encoder."""
+    results: dict[tuple[str, str], list[NDArray[np.float32]]] = {one: [] for one in wanted}
+    for pooling, layers in results:
+        check_choice(pooling, POOLINGS, "pooling")
+        check_choice(layers, LAYERS, "layers")
+    every = any(layers == "all" for _, layers in results)
+    for x, r, _ in _batches(module, X):
+        z = last = module.all_layers(x) if every else module.forward(x)  # (B, T, M)
+        if every:
+            last = z[..., -module.forward(x[:1, :, :1]).shape[-1] :]  # the last block stands last
+        for (pooling, layers), parts in results.items():
+            parts.append(_pool(z if layers == "all" else last, r, pooling).float().cpu().numpy())
+    return {one: np.concatenate(parts) for one, parts in results.items()}
+
+
+def _batches(
+    module: Encoder, X: NDArray[np.float32], passes: int = 1
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Series as the encoder takes them, their real steps and their lengths, a part at a time.
+
+    Args:
+        module: In evaluation mode meanwhile.
+        X: Series.
+        passes: Steps that the encoder sees for each step of a series.
+    """
+    n, _, t = X.shape
+    parameter = next(module.parameters())
+    # With padding let in, as the original has it, every step counts; else only observed ones do.
+    real = observed_steps(X) if module.mask_padding else np.ones((n, t), dtype=bool)
+    lengths = series_lengths(X) if module.mask_padding else np.full(n, t)
+    batch = max(1, _STEPS_AT_ONCE // (t * passes))
+    was_training = module.training
+    module.eval()
+    for start in range(0, n, batch):
+        rows = slice(start, start + batch)
+        longest = max(1, int(lengths[rows].max()))
+        yield (
+            torch.as_tensor(X[rows, :, :longest], device=parameter.device, dtype=parameter.dtype),
+            torch.as_tensor(real[rows, :longest], device=parameter.device),
+            torch.as_tensor(lengths[rows], device=parameter.device),
+        )
+    module.train(was_training)
 
 
 def _pool(z: Tensor, real: Tensor, pooling: str) -> Tensor:

@@ -19,8 +19,8 @@ class _InstancePolicy(nn.Module):
         check_range(alpha, "alpha", 0, 1, open_low=True)
         self.tau, self.alpha, self.assignment = tau, alpha, assignment
 
-    def forward(self, z: Tensor, distances: Tensor | None) -> Tensor | None:
-        """Weights ``(N, N)`` for embeddings ``(..., N, T, M)``, or None: hard."""
+    def forward(self, n: int, distances: Tensor | None) -> Tensor | None:
+        """Weights ``(N, N)`` for a batch of n series, or None: hard."""
         if self.tau is None or self.assignment == "hard":
             return None
         if distances is None:
@@ -29,7 +29,6 @@ class _InstancePolicy(nn.Module):
             )
         distances = torch.as_tensor(distances)
         distances = distances.to(torch.promote_types(distances.dtype, torch.float32))
-        n = z.shape[-3]
         if distances.shape[-2:] != (n, n):
             raise ValueError(
                 f"distances have shape {tuple(distances.shape)}; "
@@ -125,7 +124,7 @@ class SoftInstanceLoss(nn.Module):
         self, z1: Tensor, z2: Tensor, distances: Tensor | None = None, mask: Tensor | None = None
     ) -> Tensor:
         """Loss of two views ``(N, T, M)``; ``distances`` ``(N, N)`` in [0, 1], mask True = real."""
-        weights = self.instance(z1, distances)
+        weights = self.instance(z1.shape[-3], distances)
         return functional.soft_instance_loss(z1, z2, weights, mask, self.normalize_weights)
 
 
@@ -205,10 +204,20 @@ class SoftContrastiveLoss(nn.Module):
         self.lam, self.hierarchical, self.normalize_weights = lam, hierarchical, normalize_weights
 
     def forward(
-        self, z1: Tensor, z2: Tensor, distances: Tensor | None = None, mask: Tensor | None = None
+        self,
+        z1: Tensor,
+        z2: Tensor,
+        distances: Tensor | None = None,
+        mask: Tensor | None = None,
+        group: functional.Group | None = None,
     ) -> Tensor:
-        """Loss of two views ``(N, T, M)``; ``distances`` ``(N, N)`` in [0, 1], mask True = real."""
-        instance = self.instance(z1, distances) if self.lam > 0 else None
+        """Loss of two views ``(N, T, M)``; ``distances`` ``(N, N)`` in [0, 1], mask True = real.
+
+        With a ``group`` of processes (see :func:`softclt.functional.hierarchical_loss`), distances
+        are those between the series of all of them.
+        """
+        n = z1.shape[-3] * (1 if group is None else group.size)
+        instance = self.instance(n, distances) if self.lam > 0 else None
         return functional.hierarchical_loss(
             z1,
             z2,
@@ -218,6 +227,7 @@ class SoftContrastiveLoss(nn.Module):
             mask,
             self.normalize_weights,
             max_levels=None if self.hierarchical else 1,
+            group=group,
         )
 
     def extra_repr(self) -> str:

@@ -5,7 +5,9 @@ import json
 import math
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,14 +16,19 @@ import numpy as np
 from torch import Tensor
 
 from softclt import __version__
+from softclt.files import json_lines
 
 FORMAT = 1
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
+HISTORY = "history.jsonl"
 
 
 class ModelFileError(ValueError):
     """A folder that is not, or no longer, a model of softclt."""
+
+
+_installed = cache(version)  # a file is read for each
 
 
 def versions() -> dict[str, str]:
@@ -30,8 +37,13 @@ def versions() -> dict[str, str]:
     return {
         "softclt": __version__,
         "python": platform.python_version(),
-        **{name: version(name) for name in packages},
+        **{name: _installed(name) for name in packages},
     }
+
+
+def utc_now() -> str:
+    """The time as files hold it, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def json_safe(value: Any) -> Any:
@@ -52,9 +64,19 @@ def json_safe(value: Any) -> Any:
 
 
 def write_model(
-    folder: str | os.PathLike[str], config: dict[str, Any], tensors: dict[str, Tensor]
+    folder: str | os.PathLike[str],
+    config: dict[str, Any],
+    tensors: dict[str, Tensor],
+    losses: Sequence[float],
 ) -> None:
-    """Write a model folder; both files are complete before either takes its name."""
+    """Write a model folder; all files are complete before any of them takes its name.
+
+    Args:
+        folder: Made if needed.
+        config: What JSON can hold.
+        tensors: By name.
+        losses: Of each step of training.
+    """
     from safetensors.torch import save
 
     folder = Path(folder)
@@ -62,9 +84,10 @@ def write_model(
         raise ValueError(f"{folder} is a file; a model is saved as a folder")
     folder.mkdir(parents=True, exist_ok=True)
     data = save({name: t.detach().cpu().contiguous() for name, t in tensors.items()})
-    config = {"format": FORMAT, "sha256": hashlib.sha256(data).hexdigest(), **config}
-    text = json.dumps(config, indent=2, allow_nan=False) + "\n"
-    new = {WEIGHTS: data, CONFIG: text.encode()}
+    lines = json_lines({"step": k, "loss": loss} for k, loss in enumerate(losses, 1)).encode()
+    checksums = {"sha256": _checksum(data), "history_sha256": _checksum(lines)}
+    text = json.dumps({"format": FORMAT, **checksums, **config}, indent=2, allow_nan=False) + "\n"
+    new = {WEIGHTS: data, HISTORY: lines, CONFIG: text.encode()}
     temporary = {name: folder / f".{name}.{os.getpid()}" for name in new}
     try:
         for name, content in new.items():
@@ -99,21 +122,38 @@ def read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_model(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Description and tensors of a model, with damage found before use."""
+    """Description and tensors of a model, with damage found before use.
+
+    The losses of its training are in the description, as ``fitted.history.loss``.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
     config = read_config(folder)
-    path = Path(folder) / WEIGHTS
+    data = _read_checked(Path(folder) / WEIGHTS, config["sha256"])
+    if "history_sha256" in config:  # the first models had the losses in the description
+        lines = _read_checked(Path(folder) / HISTORY, config["history_sha256"]).splitlines()
+        losses = [json.loads(line)["loss"] for line in lines]
+        config["fitted"].setdefault("history", {})["loss"] = losses
+    try:
+        return config, load(data)
+    except SafetensorError as error:
+        raise ModelFileError(
+            f"{folder}: {WEIGHTS} cannot be read ({error}); save the model again"
+        ) from None
+
+
+def _read_checked(path: Path, checksum: str) -> bytes:
     if not path.is_file():
-        raise ModelFileError(f"{folder} is not complete: {WEIGHTS} is missing")
+        raise ModelFileError(f"{path.parent} is not complete: {path.name} is missing")
     data = path.read_bytes()
-    if hashlib.sha256(data).hexdigest() != config["sha256"]:
+    if _checksum(data) != checksum:
         raise ModelFileError(
             f"{path} is damaged or belongs to another {CONFIG}: its checksum differs; "
             "save the model again"
         )
-    try:
-        return config, load(data)
-    except SafetensorError as error:
-        raise ModelFileError(f"{path} cannot be read ({error}); save the model again") from None
+    return data
+
+
+def _checksum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,5 +1,6 @@
 """What happens to series between the door and the training loop: scaling, sections, centring."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,20 +19,53 @@ def channel_scale(X: Floats) -> tuple[Float64s, Float64s]:
 
     A channel that never changes gets 1 instead of 0; one without values is left alone.
     """
-    mean, std = np.zeros(X.shape[1]), np.ones(X.shape[1])
-    for d in range(X.shape[1]):
-        count = sum(values.size for values in _values(X[:, d]))
-        if count:
-            mean[d] = sum(values.sum() for values in _values(X[:, d])) / count
-            squares = sum(((values - mean[d]) ** 2).sum() for values in _values(X[:, d]))
-            std[d] = np.sqrt(squares / count) or 1.0
-    return mean, std
+    moments = Moments(X.shape[1])
+    for rows in blocks_of(X.shape):
+        moments.add(X[rows])
+    return moments.scale()
+
+
+class Moments:
+    """Mean and spread of each channel, of one block of series after the other.
+
+    Sums are of each block by itself and merged, so that series which are read block by block have
+    the numbers that they would have in memory, to the last bit.
+    """
+
+    def __init__(self, n_channels: int) -> None:
+        self.count = np.zeros(n_channels)
+        self.mean, self.squares = np.zeros(n_channels), np.zeros(n_channels)
+
+    def add(self, X: Floats) -> None:
+        """Add series ``(N, D, T)``; what is missing does not count."""
+        for d in range(X.shape[1]):
+            values = X[:, d][~np.isnan(X[:, d])].astype(np.float64)
+            if values.size:
+                mean = values.sum() / values.size
+                self._merge(d, values.size, mean, ((values - mean) ** 2).sum())
+
+    def merge(self, other: "Moments") -> None:
+        """Add what another one has seen."""
+        for d in np.flatnonzero(other.count):
+            self._merge(d, other.count[d], other.mean[d], other.squares[d])
+
+    def scale(self) -> tuple[Float64s, Float64s]:
+        """Mean and standard deviation, see :func:`channel_scale`."""
+        std = np.sqrt(self.squares / np.maximum(self.count, 1))
+        return self.mean.copy(), np.where(std > 0, std, 1.0)
+
+    def _merge(self, d: int, count: float, mean: float, squares: float) -> None:
+        total = self.count[d] + count
+        apart = mean - self.mean[d] if self.count[d] else 0.0
+        self.squares[d] += squares + apart**2 * self.count[d] * count / total
+        self.mean[d] = self.mean[d] + apart * count / total if self.count[d] else mean
+        self.count[d] = total
 
 
 def apply_scale(X: Floats, mean: Float64s, std: Float64s) -> Float32s:
     """Scaled series; a large offset is removed in float64, before the cast to float32."""
     scaled = np.empty(X.shape, np.float32)
-    for rows in _blocks(X):
+    for rows in blocks_of(X.shape):
         scaled[rows] = (X[rows].astype(np.float64) - mean[:, None]) / std[:, None]
     return scaled
 
@@ -39,7 +73,7 @@ def apply_scale(X: Floats, mean: Float64s, std: Float64s) -> Float32s:
 def scale_each_series(X: Floats) -> Floats:
     """Each series to [0, 1] by itself over all its channels and steps (the authors' distances)."""
     scaled = np.empty_like(X)
-    for rows in _blocks(X):
+    for rows in blocks_of(X.shape):
         values = X[rows].astype(np.float64)
         low = np.nanmin(values, axis=(1, 2), keepdims=True)
         high = np.nanmax(values, axis=(1, 2), keepdims=True)
@@ -77,19 +111,13 @@ def centre(X: Float32s) -> Float32s:
     starts = t - series_lengths(X[..., ::-1])
     shifts = (t - (ends - starts)) // 2 - starts
     centred = np.empty_like(X)
-    for rows in _blocks(X):
+    for rows in blocks_of(X.shape):
         steps = (np.arange(t)[None, :] - shifts[rows, None]) % t
         centred[rows] = np.take_along_axis(X[rows], steps[:, None, :], axis=-1)
     return centred
 
 
-def _blocks(X: Floats) -> Iterator[slice]:
-    """Some series after the other."""
-    size = max(1, _BLOCK // X[0].size)
-    return (slice(start, start + size) for start in range(0, len(X), size))
-
-
-def _values(X: Floats) -> Iterator[Float64s]:
-    """The values that are there, block by block."""
-    for rows in _blocks(X):
-        yield X[rows][~np.isnan(X[rows])].astype(np.float64)
+def blocks_of(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Rows of some series after the other, of an array of this shape."""
+    size = max(1, _BLOCK // math.prod(shape[1:]))
+    return (slice(start, start + size) for start in range(0, shape[0], size))

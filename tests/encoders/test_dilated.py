@@ -3,8 +3,8 @@ import pytest
 import torch
 
 import naive
-from softclt.encoders import DilatedEncoder
-from softclt.encoders.stacked import DilatedConv, one_of, stacked
+from softclt.encoders import DilatedEncoder, Piece
+from softclt.encoders.stacked import DilatedConv, _Products, _SideBySide, one_of, stacked
 
 
 @pytest.fixture
@@ -92,17 +92,71 @@ def test_a_stack_of_networks_gives_what_each_gives_alone():
         torch.testing.assert_close(alone(x[r]), network(x[r]))
 
 
-def test_gradients_of_the_convolution_are_those_of_its_sums():
-    for dilation, length in ((1, 7), (3, 7), (6, 7), (7, 7), (20, 3)):
-        conv = DilatedConv(2, 3, dilation).double()
-        x = torch.randn(2, 2, length, 2, dtype=torch.float64, requires_grad=True)
-        weight = torch.randn(2, 3, 2, 3, dtype=torch.float64, requires_grad=True)
-        bias = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
+@pytest.mark.parametrize("give", [range(7), range(4, 7), range(2), range(3, 5)])
+@pytest.mark.parametrize("dilation", [1, 3, 6, 7, 20])
+def test_gradients_of_the_convolution_are_those_of_its_sums(dilation, give):
+    conv = DilatedConv(2, 3, dilation).double()
+    x = torch.randn(2, 7, 2, 2, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(2, 3, 2, 3, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
+    plus = torch.randn(2, len(give), 2, 3, dtype=torch.float64, requires_grad=True)
 
-        def run(x, weight, bias, conv=conv):
-            return torch.func.functional_call(conv, {"weight": weight, "bias": bias}, (x,))
+    def run(x, weight, bias, plus=None):
+        parameters = {"weight": weight, "bias": bias}
+        return torch.func.functional_call(conv, parameters, (x, [range(7)], [give], plus))
 
-        assert torch.autograd.gradcheck(run, (x, weight, bias))
+    assert torch.autograd.gradcheck(run, (x, weight, bias))
+    assert torch.autograd.gradcheck(run, (x, weight, bias, plus))
+
+
+@pytest.mark.parametrize("give", [range(7), range(4, 7), range(2), range(3, 5)])
+@pytest.mark.parametrize("have", [range(7), range(1, 7), range(5)])
+@pytest.mark.parametrize("dilation", [1, 3, 6])
+def test_shifted_copies_side_by_side_give_what_a_product_for_each_tap_gives(dilation, have, give):
+    x = torch.randn(2, len(have), 4, 2, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(2, 3, 2, 3, dtype=torch.float64, requires_grad=True)
+    start = torch.randn(2, len(give), 4, 3, dtype=torch.float64, requires_grad=True)
+    inputs = (x, weight, start)
+    taps = DilatedConv(2, 3, dilation)._taps([have], [give])
+    one_by_one = _Products.apply(*inputs, taps)
+    side_by_side = _SideBySide.apply(*inputs, dilation, have, give)
+    torch.testing.assert_close(side_by_side, one_by_one)
+    grad = torch.randn_like(start)
+    torch.testing.assert_close(
+        torch.autograd.grad(side_by_side, inputs, grad),
+        torch.autograd.grad(one_by_one, inputs, grad),
+    )
+
+
+def test_a_convolution_reads_its_input_right_however_it_lies_in_memory():
+    conv, runs = DilatedConv(3, 3, 2).double(), [range(7)]
+    x = torch.randn(1, 4, 7, 3, dtype=torch.float64).transpose(1, 2)
+    torch.testing.assert_close(conv(x, runs, runs, x), conv(x.contiguous(), runs, runs) + x)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (range(4, 9), range(9, 14)),
+        (range(9), range(12, 40)),
+        (range(8, 9), range(20, 22)),
+        (range(3), range(30, 40)),
+    ],
+)
+def test_pieces_of_a_row_give_what_each_gives_alone_and_so_do_their_gradients(encoder, left, right):
+    x = torch.randn(3, 2, 40, dtype=torch.float64)  # two series of 9 and 31 steps
+    x[0, :, :3] = x[1, :, -2:] = x[2, 0, 20] = float("nan")
+    keep = torch.rand(3, 40) < 0.5
+    apart = torch.cat([encoder(x[..., :9], keep[:, :9]), encoder(x[..., 9:], keep[:, 9:])], dim=1)
+    expected = torch.cat([apart[:, left], apart[:, right]], dim=1)
+    pieces = [Piece(range(9), left), Piece(range(9, 40), right)]
+    together = encoder(x, keep=keep, pieces=pieces)
+    torch.testing.assert_close(together, expected)
+    parameters = list(encoder.parameters())
+    torch.testing.assert_close(
+        torch.autograd.grad(together.square().sum(), parameters),
+        torch.autograd.grad(expected.square().sum(), parameters),
+    )
 
 
 def test_what_is_said_to_be_complete_is_not_looked_at(encoder):

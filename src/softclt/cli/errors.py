@@ -5,7 +5,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 import typer
@@ -43,7 +43,7 @@ class Commands(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run a command; an error becomes one line on stderr."""
-        with _messages_on_stderr():
+        with _one_process_speaks(), _messages_on_stderr():
             try:
                 code = super().main(
                     args, prog_name, complete_var, False, windows_expand_args, **extra
@@ -86,6 +86,18 @@ def _one_line(error: Exception) -> str:
             f"({DEBUG_VARIABLE}=1 shows where; please report it)"
         )
     return " ".join(text.split())
+
+
+@contextmanager
+def _one_process_speaks() -> Iterator[None]:
+    """Of the processes that torchrun has started, the first speaks; for errors, one a machine."""
+    rank, on_this_machine = (int(os.environ.get(name, "0")) for name in ("RANK", "LOCAL_RANK"))
+    with open(os.devnull, "w") as nowhere, ExitStack() as silenced:
+        if rank > 0:
+            silenced.enter_context(redirect_stdout(nowhere))
+        if on_this_machine > 0:
+            silenced.enter_context(redirect_stderr(nowhere))
+        yield
 
 
 @contextmanager

@@ -57,26 +57,32 @@ def fit(
     _check_folder(out, force)
 
     from softclt.data import read_series
+    from softclt.data.sources import open_if_large
+    from softclt.training.distributed import processes_of_torchrun
 
     model = build_model(method, preset, settings, random_state=seed)
-    series = read_series(data, split=split, **options.column_names(id, time, label, values))
-    note(f"fitting {method} on {_shape(series.X)} of {data}")
+    columns = options.column_names(id, time, label, values)
+    X: Any = open_if_large(data, **columns)  # stays on disk
+    if X is None:
+        X = read_series(data, split=split, **columns).X
+    note(f"fitting {method} on {_shape(X)} of {data}")
     asked = model.get_params(deep=False).get("progress")
     if asked is False and watched():
         model.set_params(progress=True)
     asked_for = {"distances": distances, "checkpoint": checkpoint}
     try:
-        model.fit(series.X, **{name: at for name, at in asked_for.items() if at is not None})
+        with processes_of_torchrun():
+            model.fit(X, **{name: at for name, at in asked_for.items() if at is not None})
+            if asked is not None:
+                model.set_params(progress=asked)
+            model.save(out)
     except KeyboardInterrupt as interruption:
         if interruption.args:  # how to go on
             typer.echo(f"softclt: {interruption}", err=True)
         raise
-    if asked is not None:
-        model.set_params(progress=asked)
-    model.save(out)
     note(f"model in {out}")
     if as_json:
-        n, d, t = series.X.shape
+        n, d, t = X.shape
         loss = getattr(model, "history_", {}).get("loss", [])
         print_json(
             {

@@ -8,12 +8,15 @@ from softclt.data.base import Dataset, SeriesTable, fingerprint
 from softclt.data.catalog import available, datasets, load, read_series
 from softclt.data.errors import DataError
 from softclt.data.labels import encode_labels
+from softclt.data.sources import ChannelSets, SeriesSource, open_series
 from softclt.data.synthetic import ragged, waves
 from softclt.data.tables import from_frame, read_table
 
 __all__ = [
+    "ChannelSets",
     "DataError",
     "Dataset",
+    "SeriesSource",
     "SeriesTable",
     "available",
     "datasets",
@@ -22,6 +25,7 @@ __all__ = [
     "from_channels_last",
     "from_frame",
     "load",
+    "open_series",
     "ragged",
     "read_arff",
     "read_npy",

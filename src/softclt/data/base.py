@@ -194,11 +194,16 @@ def fingerprint(*arrays: NDArray[Any] | None) -> str:
             digest.update(b"none;")
             continue
         digest.update(f"{array.shape};".encode())
-        rows = max(1, _BLOCK * len(array) // max(1, array.size))
-        for start in range(0, len(array), rows):  # so that no second copy of the data is made
-            numbers = np.array(array[start : start + rows], dtype="<f8", order="C") + 0.0  # no -0.0
-            digest.update(np.where(np.isnan(numbers), np.nan, numbers).tobytes())
+        add_values(digest, array)
     return digest.hexdigest()[:16]
+
+
+def add_values(digest: Any, array: NDArray[Any]) -> None:
+    """Add values to a hash as :func:`fingerprint` does, also a part of the rows at a time."""
+    rows = max(1, _BLOCK * len(array) // max(1, array.size))
+    for start in range(0, len(array), rows):  # so that no second copy of the data is made
+        numbers = np.array(array[start : start + rows], dtype="<f8", order="C") + 0.0  # no -0.0
+        digest.update(np.where(np.isnan(numbers), np.nan, numbers).tobytes())
 
 
 def stack_times(times: list[NDArray[Any]]) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from typing import Literal, Unpack
 
 from softclt.data.base import Dataset, SeriesTable, Split
 from softclt.data.columns import Columns
-from softclt.data.errors import DataError
+from softclt.data.errors import DataError, UnknownDataError
 from softclt.data.files import find_set, read_file, read_splits, set_name, sets_in
 from softclt.registry import Registry
 from softclt.validation import check_choice
@@ -72,7 +72,7 @@ def load(
             archive, path, source = found
             return _load_files(path, split, columns, archive=archive, source=source)
         if not Path(name).exists():
-            raise DataError(_unknown(name))
+            raise UnknownDataError(_unknown(name))
     return _load_files(Path(name_or_path).expanduser(), split, columns, archive="file")
 
 

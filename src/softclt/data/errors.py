@@ -29,6 +29,10 @@ class DataError(ValueError):
         super().__init__(f"{', '.join(place)}: {message}" if place else message)
 
 
+class UnknownDataError(DataError):
+    """A name that stands for no data set here, and for no file."""
+
+
 def shorten(text: object, limit: int = 40) -> str:
     """A quoted value for a message, cut where it would flood the line."""
     shown = repr(text)

@@ -1,6 +1,7 @@
 """Tables of series: CSV, Parquet and pandas frames, wide or long."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,7 +60,7 @@ def read_table(
     path = existing_file(path)
     columns: Columns = {"id": id, "time": time, "label": label, "values": values, "form": form}
     if path.suffix.lower() == ".parquet":
-        return _frame_rows(_read_parquet(path), columns, str(path)).to_table()
+        return frame_rows(_read_parquet(path), columns, str(path)).to_table()
     return read_csv(path, **columns).to_table()
 
 
@@ -85,10 +86,12 @@ def from_frame(
                [ 3., nan]]))
     """
     columns: Columns = {"id": id, "time": time, "label": label, "values": values, "form": "long"}
-    return _frame_rows(frame, columns, "the frame").to_table()
+    return frame_rows(frame, columns, "the frame").to_table()
 
 
-def _read_parquet(path: Path) -> "pd.DataFrame":
+@contextmanager
+def parquet(path: Path) -> Iterator[Any]:
+    """The module of pyarrow; what fails with it becomes an error of the file."""
     try:
         import pyarrow.parquet
     except ImportError:
@@ -96,16 +99,22 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
             'reading Parquet needs pyarrow: pip install "softclt[data]"', path
         ) from None
     try:
-        frame: pd.DataFrame = pyarrow.parquet.read_table(path).to_pandas()
+        yield pyarrow.parquet
     except MemoryError:
         raise
     except Exception as error:  # damaged bytes fail inside pyarrow in a dozen ways
         reason = " ".join(str(error).split())[:80]
         raise DataError(f"is no Parquet file, or a damaged one ({reason})", path) from None
+
+
+def _read_parquet(path: Path) -> "pd.DataFrame":
+    with parquet(path) as pq:
+        frame: pd.DataFrame = pq.read_table(path).to_pandas()
     return frame
 
 
-def _frame_rows(frame: "pd.DataFrame", columns: Columns, source: str) -> Rows:
+def frame_rows(frame: "pd.DataFrame", columns: Columns, source: str) -> Rows:
+    """The rows of a frame by what its columns hold; ``source`` is what messages call it."""
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     if frame.empty:

@@ -1,21 +1,24 @@
 """Distances of the pairs that a batch really uses: from the whole matrix, or made when needed."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from softclt.distances.base import Floats, Ints
+from softclt.data.sources import SeriesSource
+from softclt.distances.base import Floats, Ints, Ragged
 from softclt.distances.cache import cached_matrix
 from softclt.distances.engine import in_threads
 from softclt.distances.executors import worker_count
 from softclt.distances.gpu import gpu_is_ready
 from softclt.distances.measure import Measure, Metric
 from softclt.distances.normalize import normalize_distances, off_diagonal
-from softclt.distances.pair_engines import pair_engine
+from softclt.distances.pair_engines import PairEngine, pair_engine
 from softclt.distances.store import matrix_of
+from softclt.distances.streamed import StreamedPairs, check_streamed, samples
 from softclt.progress import progress_bar
 from softclt.validation import check_choice, check_distances, check_random_state_seed, check_series
 
@@ -50,7 +53,8 @@ class BatchDistances:
     and used in worker processes.
 
     Args:
-        X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
+        X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing. Or a
+            source (`softclt.data.open_series`), which is read batch by batch: always lazy.
         metric: See `pairwise_distance`; so for ``window``, ``n_jobs``, ``unequal``, ``params``.
         mode: ``"dense"``, ``"lazy"``, or ``"auto"``, which counts and never measures, so that the
             same call does the same everywhere: dense if the matrix has at most 1e10 cells of cost
@@ -106,35 +110,41 @@ class BatchDistances:
         self.device = torch.device("cpu" if device is None else device)
         self.engine: str | None = "cpu"
         self.matrix: Tensor | None = None
+        self._engine: PairEngine
         self._title, self._symmetric = measure.title, bool(measure.tags["symmetric"])
-        X = check_series(X)
+        if isinstance(X, SeriesSource):
+            check_streamed(X, measure, mode, distances)
+            _check_lazy(normalize, distances)
+        else:
+            X = check_series(X)
         self._n_series = len(X)
         self._pairs_before, self._pairs_in_batches = _n_pairs(len(X), self._symmetric), 0
         if distances is not None:
             self.mode, self.engine, self._pairs_before = "dense", None, 0
             self._keep_matrix(check_distances(matrix_of(distances), len(X)), normalize)
             return
-        series, _ = measure.prepare(X)
-        self.mode = mode
-        if mode == "auto":
-            cells = measure.cells(series, series)
-            self.mode = choose_mode(len(X), self._pairs_before, cells, normalize, steps, batch_size)
         workers = worker_count(n_jobs) if isinstance(metric, str) else 1
-        if self.mode == "dense":
-            # To compile for the GPU takes longer than a small matrix on the CPU.
-            many = self._pairs_before * measure.cells(series, series) > FEW_CELLS
-            gpu = self.device if many and gpu_is_ready(measure, self.device) else None
-            self.engine = "cpu" if gpu is None else "cuda"
-            raw = cached_matrix(measure, series, workers=workers, device=gpu, progress=progress)
-            self._keep_matrix(raw, normalize)
-            return
-        self._engine = pair_engine(series, measure, self.device)
-        self.engine = self._engine.device.type
-        if self.engine == "cuda":
-            workers = 1
         pairs = sample_pairs(len(X), self._symmetric, check_random_state_seed(random_state))
-        self._pairs_before = len(pairs[0])
-        self.low, self.high = self._range_of(*pairs, workers, progress)
+        if isinstance(X, SeriesSource):
+            self.mode = "lazy"
+            self._sample(samples(X, *pairs, measure), measure, workers, progress)
+            self._engine = StreamedPairs(X, measure, self.device)
+        else:
+            series, _ = measure.prepare(X)
+            cells = measure.cells(series, series)
+            self.mode = mode
+            if mode == "auto":
+                n_pairs = self._pairs_before
+                self.mode = choose_mode(len(X), n_pairs, cells, normalize, steps, batch_size)
+            if self.mode == "dense":
+                # To compile for the GPU takes longer than a small matrix on the CPU.
+                many = self._pairs_before * cells > FEW_CELLS
+                gpu = self.device if many and gpu_is_ready(measure, self.device) else None
+                self.engine = "cpu" if gpu is None else "cuda"
+                raw = cached_matrix(measure, series, workers=workers, device=gpu, progress=progress)
+                self._keep_matrix(raw, normalize)
+                return
+            self._sample([(series, *pairs)], measure, workers, progress)
         if normalize == "max":
             self.low = 0.0
 
@@ -159,6 +169,8 @@ class BatchDistances:
         series, offset = (rows, 0) if cols is None else (torch.cat([rows, others]), n)
         values = self._normalized(self._raw(series, first, second + offset))
         self._pairs_in_batches += len(values)
+        first, second = first.to(values.device), second.to(values.device)
+        rows, others = rows.to(values.device), others.to(values.device)
         block = values.new_zeros(n, m)
         block[first, second] = values
         if cols is None and self._symmetric:
@@ -186,6 +198,26 @@ class BatchDistances:
         self.low = 0.0 if normalize == "max" else float(beside.min(initial=self.high))
         normal = normalize_distances(raw, normalize).astype(np.float32)
         self.matrix = torch.from_numpy(normal).to(self.device)
+
+    def _sample(
+        self,
+        parts: Iterable[tuple[Ragged, Ints, Ints]],
+        measure: Measure,
+        workers: int,
+        progress: bool,
+    ) -> None:
+        """Find the extremes of pairs of some series: the series, then both sides of the pairs."""
+        self.engine = "cuda" if gpu_is_ready(measure, self.device) else "cpu"
+        ranges = [(math.inf, 0.0)]
+        self._pairs_before = 0
+        for series, first, second in parts:
+            self._engine = pair_engine(series, measure, self.device)
+            n_threads = 1 if self.engine == "cuda" else workers
+            ranges.append(self._range_of(first, second, n_threads, progress))
+            self._pairs_before += len(first)
+        lows, highs = zip(*ranges, strict=True)
+        self.high = max(highs)
+        self.low = min(min(lows), self.high)
 
     def _range_of(
         self, first: Ints, second: Ints, workers: int, progress: bool

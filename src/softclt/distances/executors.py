@@ -71,7 +71,7 @@ def in_processes(
         before = len(waiting)
         # Spawned, since threads of numba and torch do not survive a fork.
         pool = ProcessPoolExecutor(
-            min(workers, before), multiprocessing.get_context("spawn"), _begin_worker
+            min(workers, before), multiprocessing.get_context("spawn"), begin_worker
         )
         futures: dict[Future[Result], int] = {}
         try:
@@ -175,7 +175,7 @@ def _connection(address: str, workers: int | None) -> Iterator[None]:
         ray.shutdown()
 
 
-def _begin_worker() -> None:
+def begin_worker() -> None:
     """Leave Ctrl-C to the parent, and do not outlive a parent that was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()

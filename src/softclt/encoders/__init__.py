@@ -1,4 +1,5 @@
 """Networks from series to representations."""
 
 from softclt.encoders.base import Encoder as Encoder
+from softclt.encoders.base import Piece as Piece
 from softclt.encoders.dilated import DilatedEncoder as DilatedEncoder

@@ -1,8 +1,17 @@
 """What inference expects of an encoder."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from torch import Tensor, nn
+
+
+class Piece(NamedTuple):
+    """A run of steps that is a series of its own, and those of its steps that are wanted."""
+
+    steps: range
+    wanted: range
 
 
 class Encoder(nn.Module):
@@ -26,8 +35,12 @@ class Encoder(nn.Module):
         dropout: Tensor | None = None,
         layer: int | None = None,
         complete: bool = False,
+        pieces: Sequence[Piece] | None = None,
     ) -> Tensor:
-        """Representations; ``layer`` stops there, and ``complete`` says that nothing is missing."""
+        """Representations of what is wanted of each of the pieces that x consists of; None: all.
+
+        ``layer`` stops there, and ``complete`` says that nothing is missing.
+        """
 
     @abstractmethod
     def all_layers(self, x: Tensor) -> Tensor:

@@ -1,11 +1,17 @@
 """The dilated convolutional encoder of TS2Vec: a representation for every step."""
 
+from collections.abc import Callable, Sequence
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from softclt.encoders.base import Encoder
-from softclt.encoders.stacked import DilatedConv, Linear
+from softclt.encoders.base import Encoder, Piece
+from softclt.encoders.stacked import DilatedConv, Linear, Runs, part
+from softclt.encoders.streams import both
+
+Activation = Callable[[Tensor, Runs], Tensor]
 
 
 class DilatedEncoder(Encoder):
@@ -50,6 +56,7 @@ class DilatedEncoder(Encoder):
         dropout: Tensor | None = None,
         layer: int | None = None,
         complete: bool = False,
+        pieces: Sequence[Piece] | None = None,
     ) -> Tensor:
         """Representations ``(R, B, T, M)`` of series ``(R, B, D, T)`` in which NaN is missing.
 
@@ -60,12 +67,30 @@ class DilatedEncoder(Encoder):
             dropout: ``(R, B, T, M)`` factors on the output, 0 where an entry is dropped.
             layer: Stop after this block (0 is the first) instead of the last.
             complete: Nothing is missing in x, and need not be looked for.
+            pieces: x is these series one behind the other, and what is wanted of each comes out in
+                the same way. Inner blocks work out only what the wanted steps see, which saves much
+                of the widest, last block. None: x is one series, all of it wanted.
         """
-        return self._run(x, keep, dropout, layer, complete=complete)[-1]
+        if x.is_cuda and pieces is not None and len(pieces) == 2:
+            z = torch.cat(
+                both(lambda i: self._alone(pieces[i], x, keep, layer, complete), x), dim=-2
+            )
+            return z if dropout is None else z * dropout
+        return self._run(x, keep, dropout, layer, complete=complete, pieces=pieces)[-1]
 
     def all_layers(self, x: Tensor) -> Tensor:
         """Outputs of all blocks side by side, ``(..., T, depth * hidden_dims + ... + M)``."""
         return torch.cat(self._run(x, None, None, None, every=True), dim=-1)
+
+    def _alone(
+        self, piece: Piece, x: Tensor, keep: Tensor | None, layer: int | None, complete: bool
+    ) -> Tensor:
+        steps, wanted = piece
+        own = slice(steps.start, steps.stop)
+        keep = None if keep is None else keep[..., own]
+        wanted = range(wanted.start - steps.start, wanted.stop - steps.start)
+        pieces = [Piece(range(len(steps)), wanted)]
+        return self.forward(x[..., own], keep, None, layer, complete, pieces)
 
     def _run(
         self,
@@ -75,34 +100,59 @@ class DilatedEncoder(Encoder):
         layer: int | None,
         every: bool = False,
         complete: bool = False,
+        pieces: Sequence[Piece] | None = None,
     ) -> list[Tensor]:
         if x.ndim == 3:
             hidden = None if keep is None else keep[None]
-            outputs = self._run(x[None], hidden, None, layer, every, complete)
+            outputs = self._run(x[None], hidden, None, layer, every, complete, pieces)
             outputs = [output[0] for output in outputs]
         else:
-            outputs = self._run_stack(x.mT, keep, layer, every, complete)
+            hidden = None if keep is None else keep.mT
+            x = x.permute(0, 3, 1, 2)
+            pieces = pieces or [Piece(range(x.shape[1]), range(x.shape[1]))]
+            outputs = self._run_stack(x, hidden, layer, every, complete, pieces)
+            outputs = [output.transpose(1, 2) for output in outputs]
         if dropout is not None:
             outputs[-1] = outputs[-1] * dropout
         return outputs
 
     def _run_stack(
-        self, x: Tensor, keep: Tensor | None, layer: int | None, every: bool, complete: bool
+        self,
+        x: Tensor,
+        keep: Tensor | None,
+        layer: int | None,
+        every: bool,
+        complete: bool,
+        pieces: Sequence[Piece],
     ) -> list[Tensor]:
-        visible, inside = None if keep is None else keep[..., None], None  # (R, B, T, 1)
+        visible, inside = None if keep is None else keep[..., None], None  # (R, T, B, 1)
+        whole = [piece.steps for piece in pieces]
         if not complete:
             observed = ~x.isnan().any(dim=-1, keepdim=True)
-            inside = _inside(observed).to(x) if self.mask_padding else None
+            if self.mask_padding:
+                each = [_inside(observed[:, steps.start : steps.stop]) for steps in whole]
+                inside = torch.cat(each, dim=1).to(x)
             x = x.masked_fill(~observed, 0.0)
             visible = observed if visible is None else observed & visible
-        h = self.input(x)  # (R, B, T, hidden_dims)
+        blocks = cast(list[_Block], list(self.blocks)[: None if layer is None else layer + 1])
+        runs = [[piece.wanted for piece in pieces]]  # at each convolution on the way to these
+        for block in reversed(blocks):
+            for conv in (block.conv2, block.conv1):
+                runs.insert(0, [conv.sees(*pair) for pair in zip(runs[0], whole, strict=True)])
+
+        # The bias writes into padding; before a convolution reads it, it is zero again, as the
+        # convolution's own padding behind an unpadded series would be.
+        def activate(h: Tensor, steps: Runs) -> Tensor:
+            h = F.gelu(h)
+            return h if inside is None else h * part(inside, whole, steps)
+
+        h = self.input(part(x, whole, runs[0]))  # (R, T, B, hidden_dims)
         if visible is not None:
-            h = h * visible  # what is hidden stays zero
-        n_blocks = len(self.blocks) if layer is None else layer + 1
+            h = h * part(visible, whole, runs[0])  # what is hidden stays zero
         outputs = []
-        for i, block in enumerate(self.blocks[:n_blocks]):
-            h = block(h, inside)
-            if every or i == n_blocks - 1:
+        for i, block in enumerate(blocks):
+            h = block(h, *runs[2 * i : 2 * i + 3], activate)
+            if every or i == len(blocks) - 1:
                 outputs.append(h)
         return outputs
 
@@ -116,21 +166,19 @@ class _Block(nn.Module):
         self.conv2 = DilatedConv(n_out, n_out, dilation)
         self.project = Linear(n_in, n_out) if project else nn.Identity()
 
-    def forward(self, x: Tensor, inside: Tensor | None) -> Tensor:
-        # The bias writes into padding; before a convolution reads it, it is zero again, as the
-        # convolution's own padding behind an unpadded series would be.
-        h = self.conv1(_activate(x, inside))
-        out: Tensor = self.conv2(_activate(h, inside)) + self.project(x)
+    def forward(
+        self, x: Tensor, have: Runs, between: Runs, give: Runs, activate: Activation
+    ) -> Tensor:
+        """From the steps ``have``, those of x, by way of ``between`` to ``give``."""
+        h = self.conv1(activate(x, have), have, between)
+        out: Tensor = self.conv2(
+            activate(h, between), between, give, plus=self.project(part(x, have, give))
+        )
         return out
 
 
-def _activate(x: Tensor, inside: Tensor | None) -> Tensor:
-    x = F.gelu(x)
-    return x if inside is None else x * inside
-
-
 def _inside(visible: Tensor) -> Tensor:
-    """True from the first visible step to the last, ``(R, B, T, 1)``."""
-    seen = visible.cumsum(dim=-2) > 0
-    ahead = visible.flip(-2).cumsum(dim=-2).flip(-2) > 0
+    """True from the first visible step to the last, ``(R, T, B, 1)``."""
+    seen = visible.cumsum(dim=1) > 0
+    ahead = visible.flip(1).cumsum(dim=1).flip(1) > 0
     return seen & ahead

@@ -1,11 +1,13 @@
-"""Layers of a stack of R networks, as batched matrix products over ``(R, B, T, channels)``.
+"""Layers of a stack of R networks, as batched matrix products over ``(R, T, B, channels)``.
 
 Every parameter has a leading axis of R; a single network is a stack of one. So one model and many
-models trained side by side are the same arithmetic.
+models trained side by side are the same arithmetic. Time comes before the batch: what a tap of a
+convolution sees is then one piece of memory, and is multiplied where it lies.
 """
 
 import copy
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import torch
@@ -14,6 +16,8 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 Network = TypeVar("Network", bound=nn.Module)
+Runs = list[range]  # of steps, one in each of the series that stand one behind the other in T
+Tap = tuple[int, slice, slice]  # its number, rows of the output, rows of x that it brings there
 
 
 class Linear(nn.Module):
@@ -25,13 +29,13 @@ class Linear(nn.Module):
         self.bias = _uniform((1, n_out), n_in)
 
     def forward(self, x: Tensor) -> Tensor:
-        """From ``(R, B, T, n_in)`` to ``(R, B, T, n_out)``."""
+        """From ``(R, T, B, n_in)`` to ``(R, T, B, n_out)``."""
         x, weight, bias = _one_precision(x, self.weight, self.bias)
-        return _over_steps(x, weight, bias)
+        return torch.baddbmm(bias[:, None], x.flatten(1, 2), weight).view(*x.shape[:3], -1)
 
 
 class DilatedConv(nn.Module):
-    """Convolution of three taps over time; the same length out as in, zeros beyond either end."""
+    """Convolution of three taps over time, with zeros beyond either end."""
 
     def __init__(self, n_in: int, n_out: int, dilation: int) -> None:
         super().__init__()
@@ -39,42 +43,131 @@ class DilatedConv(nn.Module):
         self.weight = _uniform((1, 3, n_in, n_out), 3 * n_in)
         self.bias = _uniform((1, n_out), 3 * n_in)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """From ``(R, B, T, n_in)`` to ``(R, B, T, n_out)``."""
+    def forward(self, x: Tensor, have: Runs, give: Runs, plus: Tensor | None = None) -> Tensor:
+        """The convolution at some steps, plus something.
+
+        Args:
+            x: ``(R, T, B, n_in)``, of the steps ``have``; beyond each run it counts as zero.
+            have, give: Runs of steps, one in each series.
+            plus: ``(R, T', B, n_out)``, as the result, of the steps ``give``.
+        """
         x, weight, bias = _one_precision(x, self.weight, self.bias)
-        if self.dilation >= x.shape[2]:  # the outer taps see nothing but padding
-            return _over_steps(x, weight[:, 1], bias)
-        result: Tensor = _Convolution.apply(x, weight, bias, self.dilation)  # type: ignore[no-untyped-call]
-        return result
+        start = bias[:, None, None]
+        if plus is None:
+            start = start.expand(-1, sum(map(len, give)), x.shape[2], -1)
+        else:
+            start = plus.to(bias.dtype) + start
+        taps = self._taps(have, give)
+        out: Tensor
+        if x.is_cuda and len(taps) > 1 and len(have) == 1:
+            out = _SideBySide.apply(x, weight, start, self.dilation, have[0], give[0])  # type: ignore[no-untyped-call]
+        else:
+            out = _Products.apply(x, weight, start, taps)  # type: ignore[no-untyped-call]
+        return out
+
+    def sees(self, steps: range, series: range) -> range:
+        """Those of a series' steps that the taps at ``steps`` see, as one run."""
+        start, stop, d = steps.start, steps.stop, self.dilation
+        return range(
+            max(series.start, start - d) if series.start < stop - d else start,
+            min(series.stop, stop + d) if start + d < series.stop else stop,
+        )
+
+    def _taps(self, have: Runs, give: Runs) -> list[Tap]:
+        """What each tap sees, and no more."""
+        taps: list[Tap] = []
+        places = _places(have), _places(give)
+        for own, wanted, at, to in zip(have, give, *places, strict=True):
+            for tap, shift in enumerate((-self.dilation, 0, self.dilation)):
+                first = max(wanted.start, own.start - shift)
+                last = min(wanted.stop, own.stop - shift)
+                if first < last:
+                    seen = slice(first + shift + at, last + shift + at)
+                    taps.append((tap, slice(first + to, last + to), seen))
+        return taps
 
 
-class _Convolution(torch.autograd.Function):
-    """Three shifted copies side by side, and one product; autograd would keep and add far more."""
+class _Products(torch.autograd.Function):
+    """``start`` plus steps of x times each tap's weights, all ``(R, T, B, channels)``.
+
+    Each tap is one product of what it sees; autograd would keep and add far more.
+    """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, dilation: int) -> Tensor:
-        r, b, t, n_in = x.shape
-        padded = pad(x, (0, 0, dilation, dilation)).contiguous()  # (R, B, T + 2 dilation, n_in)
-        own = padded.stride()
-        shifted = padded.as_strided(
-            (r, b, t, 3, n_in), (own[0], own[1], own[2], dilation * own[2], 1)
-        ).reshape(r, b * t, 3 * n_in)
-        ctx.save_for_backward(shifted, weight)
-        ctx.dilation, ctx.shape = dilation, x.shape
-        return _product(shifted, weight.flatten(1, 2), bias).view(r, b, t, -1)
+    def forward(ctx: Any, x: Tensor, weight: Tensor, start: Tensor, taps: list[Tap]) -> Tensor:
+        x, out = x.contiguous(), start.clone(memory_format=torch.contiguous_format)
+        ctx.save_for_backward(x, weight)
+        ctx.taps = taps
+        for tap, to, seen in taps:
+            out[:, to].flatten(1, 2).baddbmm_(x[:, seen].flatten(1, 2), weight[:, tap])
+        return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        x, weight = ctx.saved_tensors
+        to_x, to_weight = torch.zeros_like(x), torch.zeros_like(weight)
+        for tap, to, seen in ctx.taps:
+            own = grad[:, to].flatten(1, 2)
+            to_x[:, seen].flatten(1, 2).baddbmm_(own, weight[:, tap].mT)
+            to_weight[:, tap].baddbmm_(x[:, seen].flatten(1, 2).mT, own)
+        return to_x, to_weight, grad, None
+
+
+class _SideBySide(torch.autograd.Function):
+    """The same for one run of steps, as one product of three shifted copies.
+
+    That is more arithmetic and memory, but far fewer kernels for a GPU to start.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, start: Tensor, dilation: int, have: range, give: range
+    ) -> Tensor:
+        r, _, b, n_in = x.shape
+        before = max(0, have.start - give.start + dilation)
+        behind = max(0, give.stop + dilation - have.stop)
+        padded = pad(x, (0, 0, 0, 0, before, behind)).contiguous()
+        first = give.start - dilation - have.start + before
+        own = padded.stride()
+        shifted = padded.as_strided(
+            (r, len(give), b, 3, n_in),
+            (own[0], own[1], own[2], dilation * own[1], 1),
+            first * own[1],
+        ).reshape(r, len(give) * b, 3 * n_in)
+        ctx.save_for_backward(shifted, weight)
+        ctx.dilation, ctx.first, ctx.padded = dilation, first, padded.shape
+        ctx.inner = slice(before, before + len(have))
+        return torch.baddbmm(start.flatten(1, 2), shifted, weight.flatten(1, 2)).view(
+            r, len(give), b, -1
+        )
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         shifted, weight = ctx.saved_tensors
-        (r, b, t, n_in), dilation = ctx.shape, ctx.dilation
-        grad = grad.reshape(r, b * t, -1)
-        to_weight = (shifted.mT @ grad).view_as(weight)
-        taps = (grad @ weight.flatten(1, 2).mT).view(r, b, t, 3, n_in)
-        to_x = taps[:, :, :, 1].clone()
-        to_x[:, :, :-dilation] += taps[:, :, dilation:, 0]
-        to_x[:, :, dilation:] += taps[:, :, :-dilation, 2]
-        return to_x, to_weight, grad.sum(dim=1), None
+        n, flat = grad.shape[1], grad.flatten(1, 2)
+        to_weight = (shifted.mT @ flat).view_as(weight)
+        taps = (flat @ weight.flatten(1, 2).mT).view(*grad.shape[:3], 3, -1)
+        to_x = grad.new_zeros(ctx.padded)
+        for tap in range(3):
+            first = ctx.first + tap * ctx.dilation
+            to_x[:, first : first + n] += taps[:, :, :, tap]
+        return to_x[:, ctx.inner], to_weight, grad, None, None, None
+
+
+def part(x: Tensor, have: Runs, give: Runs) -> Tensor:
+    """The steps ``give`` of x ``(R, T, ...)``, which is of the steps ``have``."""
+    if give == have:
+        return x
+    places = zip(give, _places(have), strict=True)
+    return torch.cat([x[:, run.start + by : run.stop + by] for run, by in places], dim=1)
+
+
+def _places(runs: Runs) -> list[int]:
+    """What to add to a step of each run for its place in a tensor of them all."""
+    starts = accumulate(map(len, runs[:-1]), initial=0)
+    return [start - run.start for start, run in zip(starts, runs, strict=True)]
 
 
 def stacked(networks: Sequence[Network]) -> Network:
@@ -97,16 +190,6 @@ def one_of(stack: Network, r: int) -> Network:
 def _uniform(shape: tuple[int, ...], fan_in: int) -> nn.Parameter:
     bound = fan_in**-0.5
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
-
-
-def _product(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """``(R, K, n_in) @ (R, n_in, n_out) + (R, n_out)``."""
-    return torch.baddbmm(bias[:, None], x, weight)
-
-
-def _over_steps(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """The same for ``(R, B, T, n_in)``."""
-    return _product(x.flatten(1, 2), weight, bias).view(*x.shape[:3], -1)
 
 
 def _one_precision(*tensors: Tensor) -> tuple[Tensor, ...]:

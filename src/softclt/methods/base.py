@@ -2,7 +2,8 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,16 +15,20 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softclt import inference, persistence
+from softclt.data.sources import left_on_disk
 from softclt.distances.batches import MODES, NORMALIZATIONS
 from softclt.encoders import Encoder
 from softclt.functional import TemporalWeights
 from softclt.methods.presets import preset
+from softclt.methods.streamed import encode_source
 from softclt.preparation import Float32s, Float64s, apply_scale
 from softclt.registry import Registry
 from softclt.training import Batch, Callback, StepDraws, TrainingState
 from softclt.training.checkpoint import put_back, tensors_of, under
+from softclt.training.distributed import current_group
 from softclt.training.loop import HALF_PRECISION, PRECISIONS
 from softclt.training.randomness import Stream, torch_seed
+from softclt.training.schedules import schedules
 from softclt.training.state import new_state
 from softclt.validation import Floats, check_choice, check_range, check_series, observed_steps
 
@@ -99,6 +104,7 @@ class RepresentationLearner(SeriesTransformer):
         check_choice(self.precision, (*PRECISIONS, HALF_PRECISION), "precision")
         check_range(self.batch_size, "batch_size", 1)
         check_range(self.lr, "lr", 0, open_low=True)
+        schedules[self.lr_schedule]  # or an error that names those there are
         check_range(self.max_train_length, "max_train_length", 2)
         for name in ("max_iter", "max_epochs"):
             if getattr(self, name) is not None:
@@ -116,6 +122,7 @@ class RepresentationLearner(SeriesTransformer):
 
         Args:
             X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
+                What `softclt.data.open_series` gives, and large mapped arrays, are not loaded.
             y: Ignored; here for pipelines.
             distances: Raw distances ``(N, N)`` between the series, or the folder that ``softclt
                 distances`` made, to save computing them again, e.g. over a grid of taus. Ignored
@@ -125,6 +132,8 @@ class RepresentationLearner(SeriesTransformer):
                 process was killed, or Ctrl-C, the same call goes on from there, on a CPU to the
                 same bits; once training has ended, it returns the trained model at once. What
                 another call has kept there is refused. Without random_state, the kept seed holds.
+                Also gets ``history-0.jsonl``, a line a step, and TensorBoard's events if that is
+                installed.
             callbacks: Functions that get a `softclt.training.Progress` every 100 steps and at the
                 end, and end training by returning True: see `softclt.training.stop_on_plateau`.
         """
@@ -149,17 +158,14 @@ class RepresentationLearner(SeriesTransformer):
         layer: int | None = None,
     ) -> NDArray[np.float32]:
         """Representations at a level: see :func:`softclt.inference.encode` for the arguments."""
-        check_is_fitted(self, "module_")
-        X = check_series(X, n_channels=self.n_features_in_)
-        empty = np.flatnonzero(~observed_steps(X).any(axis=1))
-        if len(empty):
-            raise ValueError(
-                f"series {empty[0]} of X has no step at which all its channels have a value "
-                f"({len(empty)} such series); leave it out"
-            )
+        if (source := left_on_disk(X)) is not None:
+            options: dict[str, Any] = {"window": window, "stride": stride, "layer": layer}
+            options |= {"level": level, "causal": causal, "context": context}
+            return encode_source(partial(self.encode, **options), source, level)
+        seen = self._seen(X)
         return inference.encode(
             self.module_,
-            self._scaled(X),
+            seen,
             level=level,
             window=window,
             stride=stride,
@@ -169,6 +175,13 @@ class RepresentationLearner(SeriesTransformer):
             layers=self.layers,
             layer=layer,
         )
+
+    def read_outs(
+        self, X: Any, wanted: Collection[tuple[str, str]]
+    ) -> dict[tuple[str, str], NDArray[np.float32]]:
+        """What `transform` gives for several ``(pooling, layers)``, from one pass."""
+        seen = self._seen(X)
+        return inference.read_outs(self.module_, seen, wanted)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the embedding's dimensions: ts2vec0, ts2vec1, ..."""
@@ -183,7 +196,12 @@ class RepresentationLearner(SeriesTransformer):
         return cls(**preset(methods.name_of(cls), name, overrides))
 
     def save(self, folder: str | os.PathLike[str], *, training: bool = False) -> None:
-        """Write the fitted model as a folder with ``model.safetensors`` and ``config.json``.
+        """Write the fitted model as a folder.
+
+        It has ``model.safetensors``, ``config.json``, and ``history.jsonl`` with the loss of each
+        step.
+
+        Of several processes that train together, the first writes.
 
         Args:
             folder: Made if needed; a model in it is replaced.
@@ -191,6 +209,8 @@ class RepresentationLearner(SeriesTransformer):
                 loading, with ``warm_start=True``. About four times the size.
         """
         check_is_fitted(self, "module_")
+        if current_group().rank > 0:
+            return
         tensors = {f"averaged.{k}": v for k, v in self.module_.state_dict().items()}
         if training:
             state = self._previous_training()
@@ -208,13 +228,13 @@ class RepresentationLearner(SeriesTransformer):
                 "scale": scale,
                 "seed": self.seed_,
                 "n_iter": self.n_iter_,
-                "history": self.history_,
+                "history": {k: v for k, v in self.history_.items() if k != "loss"},
             },
             "training": training,
             "fingerprint": self.fingerprint_,
             "versions": persistence.versions(),
         }
-        persistence.write_model(folder, config, tensors)
+        persistence.write_model(folder, config, tensors, self.history_["loss"])
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
@@ -241,7 +261,7 @@ class RepresentationLearner(SeriesTransformer):
             fitted["n_iter"],
             fitted["history"],
         )
-        device = _device(self.device)
+        device = find_device(self.device)
         self.device_ = str(device)
         state = self._new_training(self.seed_, device)
         if not config["training"]:
@@ -252,13 +272,25 @@ class RepresentationLearner(SeriesTransformer):
             self.training_state_ = state
         self.module_ = state.averaged.eval()
 
+    def _seen(self, X: Any) -> Float32s:
+        """Series as the fitted network sees them."""
+        check_is_fitted(self, "module_")
+        X = check_series(X, n_channels=self.n_features_in_)
+        empty = np.flatnonzero(~observed_steps(X).any(axis=1))
+        if len(empty):
+            raise ValueError(
+                f"series {empty[0]} of X has no step at which all its channels have a value "
+                f"({len(empty)} such series); leave it out"
+            )
+        return self._scaled(X)
+
     def _scaled(self, X: Floats) -> Float32s:
         if self.scale_ is None:
             return X.astype(np.float32)
         return apply_scale(X, *self.scale_)
 
     def _torch_device(self) -> torch.device:
-        return _device(self.device)
+        return find_device(self.device)
 
     def _dtype(self) -> torch.dtype:
         return PRECISIONS.get(self.precision, torch.float32)
@@ -311,7 +343,8 @@ def load_model(folder: str | os.PathLike[str]) -> RepresentationLearner:
     return model
 
 
-def _device(name: str) -> torch.device:
+def find_device(name: str) -> torch.device:
+    """The device that a parameter ``device`` stands for; ``"auto"`` is a GPU if there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

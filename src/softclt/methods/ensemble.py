@@ -61,6 +61,10 @@ class EmbeddingEnsemble(SeriesTransformer):
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Learn from series without labels; see the members' ``fit`` for the arguments."""
+        return self.assemble(fit_many(self.new_members(), X, y, distances, checkpoint, callbacks))
+
+    def new_members(self) -> list[RepresentationLearner]:
+        """The models that ``fit`` would fit, unfitted: for one `softclt.fit_many` with others."""
         check_range(self.n_members, "n_members", 1)
         if self.param_list is not None and len(self.param_list) == 0:
             raise ValueError("param_list is empty; leave it out, or give parameters for a member")
@@ -71,7 +75,11 @@ class EmbeddingEnsemble(SeriesTransformer):
         for k, own_seed in enumerate(seeds):
             own = self.param_list[k % len(self.param_list)] if self.param_list else {}
             members.append(clone(model).set_params(**{"random_state": int(own_seed), **own}))
-        self.members_ = fit_many(members, X, y, distances, checkpoint, callbacks)
+        return members
+
+    def assemble(self, members: Sequence[RepresentationLearner]) -> Self:
+        """Become the ensemble of fitted members."""
+        self.members_ = list(members)
         self.n_features_in_ = self.members_[0].n_features_in_
         return self
 

@@ -1,5 +1,6 @@
 """Fitting: many configurations or seeds on the same series in one go; one is the special case."""
 
+import math
 import os
 import time
 import warnings
@@ -14,13 +15,20 @@ import torch
 from numpy.typing import NDArray
 
 from softclt.data.base import fingerprint
+from softclt.data.sources import left_on_disk
 from softclt.distances import BatchDistances
 from softclt.distances.store import matrix_of
+from softclt.distances.streamed import SetDistances
+from softclt.methods.streamed import feed_distances, prepare_feed
 from softclt.methods.weights import BatchWeights, stacked_temporal
 from softclt.preparation import Float32s, centre, channel_scale, scale_each_series, split_sections
 from softclt.training.callbacks import Callback
 from softclt.training.checkpoint import Checkpoint, kept_seeds, stack_files
+from softclt.training.distributed import Group, current_group
+from softclt.training.feed import Feed
+from softclt.training.history import History
 from softclt.training.loop import Task, fit_loop
+from softclt.training.schedules import LearningRates
 from softclt.training.state import TrainingState, split_state, stack_states
 from softclt.validation import (
     check_distances,
@@ -55,7 +63,7 @@ def fit_many(
 
     Args:
         models: Fitted in place.
-        X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
+        X: See ``fit``.
         y: Ignored; here for pipelines.
         distances: See ``fit``.
         checkpoint: Folder; see ``fit``. Stacks that are done are not trained again.
@@ -73,7 +81,10 @@ def fit_many(
     models = list(models)
     for model in models:
         model._check_parameters()
-    call = _Call(X, distances, stack_files(checkpoint), tuple(callbacks))
+    numbers = {id(model): i for i, model in enumerate(models)}
+    source = left_on_disk(X)
+    X = X if source is None else source
+    call = _Call(X, distances, stack_files(checkpoint), tuple(callbacks), current_group(), numbers)
     for group in _groups(models):
         _fit_group(group, call)
     return models
@@ -87,7 +98,9 @@ class _Call:
     distances: Any
     files: Iterator[Path | None]
     callbacks: Sequence[Callback]
-    between: dict[Any, BatchDistances | None] = field(default_factory=dict)
+    group: Group
+    numbers: dict[int, int]  # of each model, by its id
+    between: dict[Any, BatchDistances | SetDistances | None] = field(default_factory=dict)
 
     @cached_property
     def given(self) -> str | None:
@@ -101,10 +114,11 @@ class _Call:
 class _Series:
     """What the network sees of X."""
 
-    X: Any
+    size: int
+    digest: str
     some: NDArray[np.bool_]  # (N,): series with any value
     n_seen: int
-    sections: Float32s
+    sections: Float32s | Feed
 
 
 def _fit_group(models: Sequence[Model], call: _Call) -> None:
@@ -113,27 +127,36 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
     previous = [model._previous_training() if model.warm_start else None for model in models]
     series = _prepare(models, call.X, previous[0] is not None)
     device = lead._torch_device()
-    n_steps = lead._n_steps(series.X.size, len(series.sections))
-    x = torch.as_tensor(centre(series.sections), dtype=lead._dtype(), device=device)
-    digest = fingerprint(series.X)
+    sections, digest = series.sections, series.digest
+    if isinstance(sections, Feed):
+        n_steps = lead._n_steps(series.size, sections.n_in_batches(lead.batch_size))
+        x = sections.stand_in(lead._dtype(), device)
+    else:
+        n_steps = lead._n_steps(series.size, len(sections))
+        x = torch.as_tensor(centre(sections), dtype=lead._dtype(), device=device)
     distance_seconds = 0.0
     for part in _chunks(range(len(models)), lead._stack_size(x)):
         file, own = next(call.files), [models[i] for i in part]
-        seeds = _seeds(own, [previous[i] for i in part], kept_seeds(file))
+        before = [previous[i] for i in part]
+        seeds = call.group.from_first(lambda: _seeds(own, before, kept_seeds(file)))  # noqa: B023
         states = [
             previous[i] or model._new_training(seed, device)
             for i, model, seed in zip(part, own, seeds, strict=True)
         ]
         state = stack_states(states)
-        last, checkpoint, facts = state.step + n_steps, None, None
+        rates, checkpoint, facts = _rates(own, state.step, state.step + n_steps), None, None
         if file is not None:
-            checkpoint = Checkpoint(file, _run(own, seeds, state, last, digest, call))
+            run = _run(own, seeds, state, rates.last, digest, call)
+            history = History(file.parent, [call.numbers[id(model)] for model in own], rates)
+            checkpoint = Checkpoint(file, run, call.group, history)
             facts = checkpoint.restore(state)
         if facts is None:
             start = time.perf_counter()
-            between = _distances(models, series, call, n_steps, device)
+            with call.group.first_then_others():
+                between = _distances(models, series, call, n_steps, device)
             distance_seconds += time.perf_counter() - start
-            facts = _train(own, seeds, state, last, x, between, checkpoint, call.callbacks)
+            feed = sections if isinstance(sections, Feed) else None
+            facts = _train(own, seeds, state, rates, x, feed, between, checkpoint, call)
             for fact in facts:
                 fact["seconds"]["distances"] = distance_seconds
             if checkpoint is not None:
@@ -149,18 +172,19 @@ def _train(
     models: Sequence[Model],
     seeds: Sequence[int],
     state: TrainingState,
-    last: int,
+    rates: LearningRates,
     x: torch.Tensor,
-    between: BatchDistances | None,
+    feed: Feed | None,
+    between: BatchDistances | SetDistances | None,
     checkpoint: Checkpoint | None,
-    callbacks: Sequence[Callback],
+    call: _Call,
 ) -> list[dict[str, Any]]:
-    """Train a stack until step ``last``: what to say of each model, besides its losses."""
+    """Train a stack until ``rates.last``: what to say of each model, besides its losses."""
     lead, start = models[0], time.perf_counter()
     weights = None
     if between is not None and any(model._is_soft_between_series() for model in models):
         weights = BatchWeights(between, [model._instance_weights for model in models], x.dtype)
-    rates, shares = [model.lr for model in models], [model.lam for model in models]
+    shares = [model.lam for model in models]
     task = Task(
         lead._loss,
         x,
@@ -172,9 +196,12 @@ def _train(
         lead.max_train_length,
         lead._layout,
         lead.precision,
-        None if len(set(rates)) == 1 else x.new_tensor(rates) / rates[0],
+        rates,
+        call.group,
+        feed,
     )
-    fit_loop(state, task, last - state.step, lead.progress, checkpoint, callbacks)
+    state.optimizer.param_groups[0]["lr"] = rates.lr[0]  # not that of an earlier fit
+    fit_loop(state, task, rates.last - state.step, lead.progress, checkpoint, call.callbacks)
     seconds = time.perf_counter() - start
     facts = []
     for model in models:
@@ -188,6 +215,11 @@ def _train(
             }
         )
     return facts
+
+
+def _rates(models: Sequence[Model], first: int, last: int) -> LearningRates:
+    lr, schedule = [model.lr for model in models], [model.lr_schedule for model in models]
+    return LearningRates(lr, schedule, first, last)
 
 
 def _seeds(
@@ -234,6 +266,10 @@ def _run(
 
 def _prepare(models: Sequence[Model], X: Any, goes_on: bool) -> _Series:
     lead = models[0]
+    if (source := left_on_disk(X)) is not None:
+        feed, digest = prepare_feed(models, source, goes_on)
+        every = np.ones(len(feed), dtype=bool)
+        return _Series(math.prod(source.shape), digest, every, len(feed), feed)
     X = check_series(X, n_channels=lead.n_features_in_ if goes_on else None, min_length=2)
     warn_if_axes_look_swapped(X)
     if lead.mask_padding:
@@ -254,12 +290,12 @@ def _prepare(models: Sequence[Model], X: Any, goes_on: bool) -> _Series:
     sections = split_sections(seen, lead.max_train_length)
     if len(sections) > len(seen):
         sections = sections[observed_steps(sections).any(axis=1)]
-    return _Series(X, some, len(seen), sections)
+    return _Series(X.size, fingerprint(X), some, len(seen), sections)
 
 
 def _distances(
     models: Sequence[Model], series: _Series, call: _Call, n_steps: int, device: torch.device
-) -> BatchDistances | None:
+) -> BatchDistances | SetDistances | None:
     """Distances between the series that the networks see; None where none needs them."""
     lead, sections = models[0], series.sections
     if not any(model._is_soft_between_series() for model in models):
@@ -274,25 +310,30 @@ def _distances(
             )
             call.between[key] = None
             return None
-        call.between[key] = BatchDistances(
-            scale_each_series(sections) if lead.distance_scale == "series" else sections,
-            metric=lead.distance,
-            mode=lead.distance_mode,
-            normalize=lead.distance_normalize,
-            steps=n_steps,
-            batch_size=lead.batch_size,
-            distances=_given(call.distances, series, lead),
-            device=device,
-            progress=lead.progress,
+        each_scaled = lead.distance_scale == "series"
+        options = {
+            "metric": lead.distance,
+            "mode": lead.distance_mode,
+            "normalize": lead.distance_normalize,
+            "steps": n_steps,
+            "batch_size": lead.batch_size,
+            "distances": _given(call.distances, series, lead),
+            "device": device,
+            "progress": lead.progress,
             **(lead.distance_params or {}),
-        )
+        }
+        if isinstance(sections, Feed):
+            call.between[key] = feed_distances(sections, each_scaled, options)
+        else:
+            seen = scale_each_series(sections) if each_scaled else sections
+            call.between[key] = BatchDistances(seen, **options)
     return call.between[key]
 
 
 def _given(distances: Any, series: _Series, lead: Model) -> Any:
     """The caller's distances between the series that the networks see; None if he has none."""
-    if distances is None:
-        return None
+    if distances is None or isinstance(series.sections, Feed):  # which has no matrix of all pairs
+        return distances
     distances = check_distances(matrix_of(distances), len(series.some))
     if len(series.sections) != series.n_seen:
         raise ValueError(

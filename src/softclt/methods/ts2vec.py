@@ -2,15 +2,15 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from softclt import augment, functional
 from softclt.assignments import instance_weights
-from softclt.encoders import DilatedEncoder, Encoder
+from softclt.encoders import DilatedEncoder, Encoder, Piece
 from softclt.losses import SoftContrastiveLoss
 from softclt.methods.base import RepresentationLearner, methods
 from softclt.training import Batch, StepDraws, Stream
-from softclt.training.streams import both
 from softclt.validation import check_range
 
 KEEP_PROBABILITY = 0.5  # of a step in a view
@@ -50,6 +50,8 @@ class TS2Vec(RepresentationLearner):
         layers: Read out the last block, or all of them side by side.
         batch_size: Series in a batch.
         lr: Learning rate of AdamW.
+        lr_schedule: How it changes over the steps of a fit: constant, linear (falls to 0), cosine
+            (likewise, slowly at both ends) or warmup-cosine (rises over a tenth of them before).
         max_iter: Steps of training; None takes 200 for up to 100,000 values and 600 above, unless
             max_epochs is given. 0 is the untrained encoder.
         max_epochs: Passes over the data.
@@ -89,6 +91,7 @@ class TS2Vec(RepresentationLearner):
             "tau_growth",
             "weight_cut",
             "lr",
+            "lr_schedule",
             "random_state",
             "progress",
         ]
@@ -120,6 +123,7 @@ class TS2Vec(RepresentationLearner):
         layers: str = "last",
         batch_size: int = 8,
         lr: float = 1e-3,
+        lr_schedule: str = "constant",
         max_iter: int | None = None,
         max_epochs: int | None = None,
         max_train_length: int = 3000,
@@ -152,6 +156,7 @@ class TS2Vec(RepresentationLearner):
         self.layers = layers
         self.batch_size = batch_size
         self.lr = lr
+        self.lr_schedule = lr_schedule
         self.max_iter = max_iter
         self.max_epochs = max_epochs
         self.max_train_length = max_train_length
@@ -198,26 +203,28 @@ class TS2Vec(RepresentationLearner):
         room = t - (crop.last - crop.first)  # for shifts that keep both windows inside
         offsets = draws.integers(Stream.OFFSETS, room + 1, (b,)) - crop.first
         views = augment.overlapping_crops(batch.x, crop, offsets)
-
-        def encode(view: int) -> Tensor:
-            length = views[view].shape[-1]
-            return module(  # type: ignore[no-any-return]
-                views[view],
-                keep=draws.keep((b, length), KEEP_PROBABILITY, view),
-                dropout=draws.dropout((b, length, self.output_dims), DROPOUT, view),
-                complete=batch.mask is None,
-            )
-
-        left, right = both(encode, batch.x)  # (R, B, T1, M), (R, B, T2, M)
+        x, end = torch.cat(views, dim=-1), views[0].shape[-1]  # one pass for both
+        z = module(
+            x,
+            keep=draws.keep((b, x.shape[-1]), KEEP_PROBABILITY, 0),
+            dropout=draws.dropout((b, 2 * crop.overlap, self.output_dims), DROPOUT, 0),
+            complete=batch.mask is None,
+            pieces=[
+                Piece(range(end), wanted=range(end - crop.overlap, end)),
+                Piece(range(end, x.shape[-1]), wanted=range(end, end + crop.overlap)),
+            ],
+        )
+        left, right = z.chunk(2, dim=-2)  # (R, B, overlap, M) each
         mask = None
         if batch.mask is not None and self.mask_padding:
             mask = ~views[1][..., : crop.overlap].isnan().any(dim=-2)
         return functional.hierarchical_loss(
-            left[..., -crop.overlap :, :],
-            right[..., : crop.overlap, :],
+            left,
+            right,
             batch.weights,
             batch.temporal,
             batch.lam,
             mask,
             self.normalize_weights,
+            group=batch.group,
         )

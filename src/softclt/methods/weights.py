@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from softclt.distances import BatchDistances
+from softclt.distances.streamed import SetDistances
 from softclt.functional import TemporalWeights
 
 Assignment = Callable[[Tensor], Tensor | None]
@@ -28,7 +29,10 @@ class BatchWeights:
     """
 
     def __init__(
-        self, distances: BatchDistances, assign: Sequence[Assignment], dtype: torch.dtype
+        self,
+        distances: BatchDistances | SetDistances,
+        assign: Sequence[Assignment],
+        dtype: torch.dtype,
     ) -> None:
         self.distances, self.seconds = distances, 0.0
         self._assign, self._dtype = assign, dtype

@@ -21,6 +21,8 @@ from torch import Tensor
 
 from softclt.files import whole_file
 from softclt.persistence import json_safe, versions
+from softclt.training.distributed import Group
+from softclt.training.history import History
 from softclt.training.state import TrainingState, optimizer_tensors, restore_optimizer
 
 FORMAT = 1
@@ -42,17 +44,19 @@ class Checkpoint:
     Args:
         path: Its folder is made, and found writable, before any work is done.
         run: All that the training depends on; a file of another run is refused.
+        group: Processes that train together, of which the first reads and writes for all.
+        history: Written and cut with the checkpoint.
     """
 
-    def __init__(self, path: Path, run: dict[str, Any]) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path, run: dict[str, Any], group: Group, history: History | None = None
+    ) -> None:
+        self.path, self.group = path, group
+        self.history = history if group.rank == 0 else None
         self.run = json_safe(run | {"versions": {k: versions()[k] for k in _SAME_VERSIONS}})
         self._written = time.monotonic()
         self._kept = "there is none yet"
-        with self._clear_errors():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if not os.access(path.parent, os.W_OK):
-                raise PermissionError(13, "no permission to write there")
+        group.from_first(self._make_folder)
 
     @property
     def overdue(self) -> bool:
@@ -65,21 +69,16 @@ class Checkpoint:
         Returns:
             What was said of each model at the end, or None if training has not ended.
         """
-        if not self.path.is_file():
+        found = self.group.from_first(self._read_own)
+        if found is None:
             return None
-        header, tensors = _read(self.path)
-        different = _differences(header["run"], self.run)
-        if different:
-            raise CheckpointError(
-                f"{self.path} is a checkpoint of another run: {different}; "
-                "choose another folder, or remove this one"
-            )
+        header, tensors = found
         losses = tensors.pop("losses").tolist()
         put_back(state, tensors)
         state.step, state.losses = header["step"], losses
         self._kept = f"that of step {state.step} is still there"
         facts: list[dict[str, Any]] | None = header["facts"]
-        if facts is None:
+        if facts is None and self.group.rank == 0:
             _log.warning("going on from step %d, which %s has kept", state.step, self.path.parent)
         return facts
 
@@ -92,6 +91,9 @@ class Checkpoint:
         """
         from safetensors.torch import save
 
+        self._written = time.monotonic()
+        if self.group.rank > 0:
+            return
         tensors = tensors_of(state)
         tensors["losses"] = torch.tensor(state.losses, dtype=torch.float64)  # (R, steps)
         header = {"format": FORMAT, "step": state.step, "run": self.run, "facts": json_safe(facts)}
@@ -99,6 +101,9 @@ class Checkpoint:
             {name: t.detach().cpu().contiguous() for name, t in tensors.items()},
             {_HEADER: json.dumps(header, allow_nan=False)},
         )
+        if self.history is not None:
+            with self._clear_errors():
+                self.history.write(state, ended=facts is not None)
         with self._clear_errors(), whole_file(self.path) as temporary:
             for left in self.path.parent.glob(f".{self.path.stem}-*"):  # by processes killed here
                 left.unlink(missing_ok=True)
@@ -106,8 +111,34 @@ class Checkpoint:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-        self._written = time.monotonic()
         self._kept = f"that of step {state.step} is still there"
+
+    def _make_folder(self) -> None:
+        with self._clear_errors():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if not os.access(self.path.parent, os.W_OK):
+                raise PermissionError(13, "no permission to write there")
+
+    def _read_own(self) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
+        """What the file holds, if there is one and it is of this run."""
+        if not self.path.is_file():
+            self._cut_history(None)
+            return None
+        header, tensors = _read(self.path)
+        different = _differences(header["run"], self.run)
+        if different:
+            raise CheckpointError(
+                f"{self.path} is a checkpoint of another run: {different}; "
+                "choose another folder, or remove this one"
+            )
+        if header["facts"] is None:
+            self._cut_history(header["step"])
+        return header, tensors
+
+    def _cut_history(self, step: int | None) -> None:
+        if self.history is not None:
+            with self._clear_errors():
+                self.history.go_on_from(step)
 
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:
@@ -156,10 +187,11 @@ def under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 @contextmanager
-def ctrl_c_waits(enabled: bool) -> Iterator[Callable[[], bool]]:
+def ctrl_c_waits(enabled: bool, patient: bool = False) -> Iterator[Callable[[], bool]]:
     """Let Ctrl-C wait for the end of a step, in the middle of which no state can be kept.
 
-    Yields a function that tells whether it was pressed; pressed again, it does not wait.
+    Yields a function that tells whether it was pressed; pressed again, it does not wait, unless
+    ``patient``: torchrun passes on what its processes have had from the terminal already.
     """
     default = signal.default_int_handler
     in_charge = threading.current_thread() is threading.main_thread()
@@ -170,7 +202,8 @@ def ctrl_c_waits(enabled: bool) -> Iterator[Callable[[], bool]]:
 
     def remember(number: int, frame: Any) -> None:
         pressed.set()
-        signal.signal(signal.SIGINT, default)
+        if not patient:
+            signal.signal(signal.SIGINT, default)
 
     signal.signal(signal.SIGINT, remember)
     try:

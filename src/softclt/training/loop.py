@@ -3,20 +3,23 @@
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from softclt.augment import take_steps
+from softclt import augment
 from softclt.encoders import Encoder
 from softclt.functional import TemporalWeights
 from softclt.progress import progress_bar
 from softclt.training.callbacks import Callback, Progress
 from softclt.training.checkpoint import Checkpoint, ctrl_c_waits
+from softclt.training.distributed import Group
+from softclt.training.feed import FedBatch, Feed, Fetcher
 from softclt.training.randomness import StepDraws, Stream, batch_rows, stream_keys
+from softclt.training.schedules import LearningRates, RateFactors
 from softclt.training.state import TrainingState
 
 PRECISIONS = {"auto": torch.float32, "float32": torch.float32, "float64": torch.float64}
@@ -24,6 +27,7 @@ HALF_PRECISION = "bfloat16"  # float32 weights, bfloat16 arithmetic where it is 
 
 _SCHEDULED = 256  # steps whose rows go to the device at once
 _LOOK_EVERY = 100  # steps between two looks at the loss, each of which waits for the device
+_ASK_EVERY = 10  # steps after which processes ask each other whether one wants a checkpoint
 
 Weights = Callable[[Tensor], Tensor]  # rows (R, B) -> soft assignments (R, B, B)
 
@@ -40,6 +44,7 @@ class Batch:
         weights: Soft instance assignments ``(R, B, B)``; None is hard.
         temporal: Soft temporal assignments, as :func:`functional.hierarchical_loss` takes them.
         lam: Share of the instance term, one number or ``(R,)``.
+        group: Processes that share the batch: x, mask and index are this one's part of it.
     """
 
     x: Tensor
@@ -49,6 +54,7 @@ class Batch:
     weights: Tensor | None
     temporal: TemporalWeights | None
     lam: float | Tensor
+    group: Group
 
 
 class Objective(Protocol):
@@ -65,7 +71,7 @@ class Task:
 
     Attributes:
         objective: The method's loss.
-        x: The data set ``(N, D, T)`` on the device, NaN where missing.
+        x: The data set ``(N, D, T)`` on the device, NaN where missing; a stand-in with a feed.
         weights: Gives the soft instance assignments of a batch; None is hard.
         temporal, lam: See `Batch`.
         seeds: Of the models; all their draws come from them and the step.
@@ -73,7 +79,9 @@ class Task:
         max_length: Steps of a series that a batch holds; a random window of longer ones.
         layout: From the length of a batch and the step to what decides the shapes of that step.
         precision: float32, float64 (as the module is), or bfloat16 by autocast.
-        lr_factors: Learning rate of each model over that of the optimiser; None: the same.
+        rates: Learning rate of each model by step; None: always that of the optimiser.
+        group: Processes that take the steps together.
+        feed: Gives the batches of series that do not lie on the device; None: x has them.
     """
 
     objective: Objective
@@ -86,7 +94,9 @@ class Task:
     max_length: int
     layout: Callable[[int, int], Hashable]
     precision: str = "auto"
-    lr_factors: Tensor | None = None
+    rates: LearningRates | None = None
+    group: Group = field(default_factory=Group)
+    feed: Feed | None = None
 
 
 def fit_loop(
@@ -102,12 +112,12 @@ def fit_loop(
     Every 100 steps and at the end the losses are looked at, callbacks are called, any of which may
     end training by returning True, and the checkpoint is written.
     """
-    stepper = _Stepper(state, task)
+    stepper, group = _Stepper(state, task), task.group
     recent: list[Tensor] = []
     last = state.step + n_steps
     with (
-        progress_bar("training", n_steps, progress) as advance,
-        ctrl_c_waits(checkpoint is not None) as interrupted,
+        progress_bar("training", n_steps, progress and group.rank == 0) as advance,
+        ctrl_c_waits(checkpoint is not None, patient=group.size > 1) as interrupted,
     ):
         while state.step < last:
             recent.append(stepper.take(state.step))
@@ -115,19 +125,28 @@ def fit_loop(
             advance(1)
             # By the number of the step, so that callbacks of a run that goes on come as before.
             due = state.step % _LOOK_EVERY == 0 or state.step == last
-            if not due and (checkpoint is None or not (checkpoint.overdue or interrupted())):
+            if not due and not _wanted(checkpoint, interrupted, state.step, group):
                 continue
             _look(state, task, recent)
             recent.clear()
-            if due and _tell(callbacks, state, last):
+            if due and group.from_first(lambda: _tell(callbacks, state, last)):
                 break
             if checkpoint is not None:
                 checkpoint.write(state)
-                if interrupted():
+                if group.any(interrupted()):
                     raise KeyboardInterrupt(
                         f"stopped at step {state.step} of {last}; the same call goes on from "
                         f"there, with what {checkpoint.path.parent} has kept"
                     )
+
+
+def _wanted(
+    checkpoint: Checkpoint | None, interrupted: Callable[[], bool], step: int, group: Group
+) -> bool:
+    """Whether any process wants a checkpoint between two looks."""
+    if checkpoint is None or (group.size > 1 and step % _ASK_EVERY):
+        return False
+    return group.any(checkpoint.overdue or interrupted())
 
 
 def _look(state: TrainingState, task: Task, recent: list[Tensor]) -> None:
@@ -149,7 +168,10 @@ def _look(state: TrainingState, task: Task, recent: list[Tensor]) -> None:
 
 def _trouble(what: str, task: Task, r: int, step: int) -> str:
     n, seed = len(task.x), task.seeds[r]
-    rows = batch_rows(seed, step, n, min(task.batch_size, n)).tolist()
+    if task.feed is None:
+        rows = batch_rows(seed, step, n, min(task.batch_size, n)).tolist()
+    else:
+        rows = task.feed.rows(seed, step, task.batch_size).tolist()
     model = "" if len(task.seeds) == 1 else f" of model {r} of {len(task.seeds)} (seed {seed})"
     return (
         f"{what} at step {step}{model}, whose batch was rows {rows} of the {n} training series; "
@@ -174,8 +196,13 @@ class _Stepper:
         x = task.x
         self.n, _, self.length = x.shape
         self.batch_size = min(task.batch_size, self.n)
-        observed = ~x.isnan().any(dim=1)  # (N, T)
-        self.observed = None if bool(observed.all()) else observed
+        self.part = task.group.part(self.batch_size)
+        self.observed, self.fetch = None, None
+        if task.feed is not None:
+            self.fetch = Fetcher(task.feed, task.seeds, task.batch_size, task.group)
+        else:
+            observed = ~x.isnan().any(dim=1)  # (N, T)
+            self.observed = None if bool(observed.all()) else observed
         self.keys = stream_keys(task.seeds, x.device)
         self.parameters: list[Tensor] = list(state.module.parameters())
         self.averaged: list[Tensor] = list(state.averaged.parameters())
@@ -184,6 +211,12 @@ class _Stepper:
         self.counter = torch.zeros((), dtype=torch.int32, device=x.device)
         self.share = torch.zeros((), dtype=x.dtype, device=x.device)
         self.index = torch.zeros(r, b, dtype=torch.int64, device=x.device)
+        self.lr_factors: RateFactors | None = None
+        if task.rates is not None and not task.rates.same:
+            base = state.optimizer.param_groups[0]["lr"]
+            self.lr_factors = RateFactors(task.rates, base, self.share)
+        self.fed: Tensor | None = None
+        self.held: dict[Hashable, Tensor] = {}
         self.weights: Tensor | None = None
         self.rows: Tensor | None = None
         self.rows_from = 0
@@ -194,9 +227,11 @@ class _Stepper:
         """Take a step: the losses ``(R,)``."""
         self._bring(step)
         # What is missing decides shapes too, and only the host can see it.
-        if self.task.x.device.type != "cuda" or self.observed is not None:
+        capturable = self.task.x.device.type == "cuda" and self.task.group.size == 1
+        if not capturable or self.observed is not None:
             return self._step(step)
-        shape = self.task.layout(min(self.length, self.task.max_length), step)
+        layout = self.task.layout(min(self.length, self.task.max_length), step)
+        shape = self.index.shape, self.length, layout
         if shape not in self.graphs:  # shapes that come once are not worth a graph
             self.graphs[shape] = None
             return self._step(step)
@@ -209,6 +244,19 @@ class _Stepper:
 
     def _bring(self, step: int) -> None:
         """Put this step's rows, weights and counters where the step looks for them."""
+        if self.fetch is not None:
+            rows_of_step = self._receive(self.fetch(step))
+        else:
+            rows_of_step = self._look_up(step)
+        self.counter.fill_(step)
+        self.share.fill_(1 / (step + 2))
+        if self.lr_factors is not None:
+            self.lr_factors.bring(step)
+        if self.task.weights is not None:
+            self.weights = self._hold("weights", self.task.weights(rows_of_step))
+
+    def _look_up(self, step: int) -> Tensor:
+        """The rows of this step's batch."""
         if self.rows is None or not 0 <= step - self.rows_from < len(self.rows):
             rows = [
                 [batch_rows(seed, step + k, self.n, self.batch_size) for seed in self.task.seeds]
@@ -217,48 +265,63 @@ class _Stepper:
             self.rows = torch.from_numpy(np.array(rows)).to(self.index.device)  # (steps, R, B)
             self.rows_from = step
         self.index.copy_(self.rows[step - self.rows_from])
-        self.counter.fill_(step)
-        self.share.fill_(1 / (step + 2))
-        if self.task.weights is not None:
-            weights = self.task.weights(self.index)
-            if self.weights is None:
-                self.weights = torch.empty_like(weights)
-            self.weights.copy_(weights)
+        return self.index
+
+    def _receive(self, batch: FedBatch) -> Tensor:
+        """Take over series that are not on the device; their rows stay on the host, too."""
+        self.index = self._hold("index", batch.rows)
+        self.fed = self._hold("x", batch.x.to(self.task.x.dtype))
+        self.observed = None if batch.mask is None else batch.mask.to(self.index.device)
+        self.part, self.length = self.task.group.part(batch.rows.shape[1]), batch.x.shape[-1]
+        return batch.rows
+
+    def _hold(self, name: str, value: Tensor) -> Tensor:
+        """A copy on the device, at an address of its own for each shape."""
+        key = name, value.shape
+        if key not in self.held:
+            self.held[key] = torch.empty_like(value, device=self.index.device)
+        if self.index.is_cuda and not value.is_cuda:
+            value = value.pin_memory()  # so that nothing waits for the copy
+        return self.held[key].copy_(value, non_blocking=True)
 
     def _step(self, step: int) -> Tensor:
         task, state = self.task, self.state
-        draws = StepDraws(self.keys, step, self.counter, task.x.dtype)
+        draws = StepDraws(self.keys, step, self.counter, task.x.dtype, task.group.rank)
         batch = self._batch(draws)
         with _quick_products(task):
             with _autocast(task):
                 losses = task.objective(state.module, batch, draws)
             state.optimizer.zero_grad(set_to_none=True)
             losses.sum().backward()  # type: ignore[no-untyped-call]
+        losses = losses.detach()
+        task.group.average_([losses, *(p.grad for p in self.parameters if p.grad is not None)])
         self._update()
-        return losses.detach()
+        return losses
 
     def _batch(self, draws: StepDraws) -> Batch:
-        task, index = self.task, self.index
-        x, mask = task.x[index], None if self.observed is None else self.observed[index]
+        task, index = self.task, self.index[:, self.part]
+        x, mask = self.fed, self.observed
+        if x is None:
+            x, mask = task.x[index], None if mask is None else mask[index]
         start = torch.zeros(len(index), dtype=torch.int64, device=x.device)
         if self.length > task.max_length:
             start = draws.integers(Stream.WINDOW, self.length - task.max_length + 1)
             each = start[:, None].expand(index.shape)
-            x = take_steps(x, each, task.max_length)
+            x = augment.take_steps(x, each, task.max_length)
             if mask is not None:
-                mask = take_steps(mask[..., None, :], each, task.max_length)[..., 0, :]
-        return Batch(x, mask, index, start, self.weights, task.temporal, task.lam)
+                mask = augment.take_steps(mask[..., None, :], each, task.max_length)[..., 0, :]
+        return Batch(x, mask, index, start, self.weights, task.temporal, task.lam, task.group)
 
     @torch.no_grad()
     def _update(self) -> None:
-        factors = self.task.lr_factors
-        if factors is None:
+        if self.lr_factors is None:
             self.state.optimizer.step()
         else:  # AdamW's step is proportional to its rate
             before = [parameter.clone() for parameter in self.parameters]
             self.state.optimizer.step()
             for old, new in zip(before, self.parameters, strict=True):
-                new.copy_(old.lerp(new, factors.view(-1, *[1] * (new.ndim - 1))))
+                factors = self.lr_factors.now.view(-1, *[1] * (new.ndim - 1))
+                new.copy_(old.lerp(new, factors))
         # Running mean of the initial weights and all iterates, as TS2Vec's AveragedModel keeps it.
         gaps = list(torch._foreach_sub(self.parameters, self.averaged))
         torch._foreach_mul_(gaps, self.share)

@@ -66,10 +66,15 @@ class StepDraws:
         step: Number of the step, counted from the start of training; decides shapes.
         counter: The same as a tensor () in int32 on the device; decides everything else.
         dtype: Of dropout factors.
+        rank: Which part of a batch shared by several processes is drawn for: shapes are those of
+            a part, and its numbers are those that it has in the whole batch.
     """
 
-    def __init__(self, keys: Tensor, step: int, counter: Tensor, dtype: torch.dtype) -> None:
+    def __init__(
+        self, keys: Tensor, step: int, counter: Tensor, dtype: torch.dtype, rank: int = 0
+    ) -> None:
         self.keys, self.step, self.counter, self.dtype = keys, step, counter, dtype
+        self.rank = rank
 
     def keep(self, shape: tuple[int, ...], probability: float, view: int) -> Tensor:
         """True with the given probability, ``(R, *shape)``, for view 0 or 1."""
@@ -82,19 +87,22 @@ class StepDraws:
 
     def integers(self, stream: Stream, below: int, shape: tuple[int, ...] = ()) -> Tensor:
         """Whole numbers from 0 to ``below`` - 1, ``(R, *shape)`` in int64."""
-        positive = self._bits(stream, 0, prod(shape)) & 0x7FFFFFFF
+        n = prod(shape)
+        first = self.rank * n if shape else 0  # one number for all is the same in all processes
+        positive = self._bits(stream, 0, first, first + n) & 0x7FFFFFFF
         return (positive % below).view(-1, *shape).long()
 
     def _halves(self, stream: Stream, view: int, shape: tuple[int, ...]) -> Tensor:
         """Uniform in [-2^15, 2^15), ``(R, *shape)`` in int16: two of them from each hash."""
         n = prod(shape)
-        bits = self._bits(stream, view, (n + 1) // 2)  # (R, n / 2)
-        return bits.view(torch.int16)[:, :n].reshape(-1, *shape)
+        skipped, rest = divmod(self.rank * n, 2)
+        bits = self._bits(stream, view, skipped, skipped + (rest + n + 1) // 2)  # (R, n / 2)
+        return bits.view(torch.int16)[:, rest : rest + n].reshape(-1, *shape)
 
-    def _bits(self, stream: Stream, view: int, n: int) -> Tensor:
-        """Hashes of the first n places for each model, ``(R, n)`` in int32."""
+    def _bits(self, stream: Stream, view: int, start: int, stop: int) -> Tensor:
+        """Hashes of a run of places for each model, ``(R, stop - start)`` in int32."""
         key, step_key = self.keys[stream, view].unsqueeze(-1)  # (R, 1) each
-        place = torch.arange(n, dtype=torch.int32, device=self.keys.device)
+        place = torch.arange(start, stop, dtype=torch.int32, device=self.keys.device)
         bits = _mix(place * -1640531527 + key)  # 2^32 / golden ratio: neighbours lie far apart
         return _mix(bits ^ _mix(self.counter + step_key))
 
