@@ -28,3 +28,15 @@ def takes_its_time(trace, measure, x, tile, half):
     Path(trace).write_text(str(os.getpid()))
     time.sleep(0.3)
     return tile_distances(measure, x, x, tile, half)
+
+
+def dies_unless(marker):
+    """A job that takes its process down the first time; later it returns 7."""
+    if not os.path.exists(marker):
+        Path(marker).touch()
+        os._exit(1)
+    return 7
+
+
+def dies():
+    os._exit(1)

@@ -16,6 +16,7 @@ _HOMES = {
     "fit_many": "softclt.methods",
     "load_model": "softclt.methods",
     "pairwise_distance": "softclt.distances",
+    "select": "softclt.selection",
     "load": "softclt.data",
     "evaluate": "softclt.tasks",
 }
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from softclt.methods import TS2Vec as TS2Vec
     from softclt.methods import fit_many as fit_many
     from softclt.methods import load_model as load_model
+    from softclt.selection import select as select
     from softclt.tasks import evaluate as evaluate
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "load",
     "load_model",
     "pairwise_distance",
+    "select",
 ]
 
 

@@ -177,6 +177,7 @@ def test_list_names_everything_registered():
     assert "ts2vec" in names["methods"]
     assert {"dtw", "tam"} <= set(names["distances"])
     assert "sigmoid" in names["assignments"]
+    assert "cosine" in names["schedules"]
     assert "classification" in names["tasks"]
     assert "synthetic/waves" in names["data"]
     assert {"hard", "official", "paper"} <= set(names["presets"])

@@ -158,7 +158,7 @@ def test_a_test_class_that_training_never_saw_is_scored(data):
         ({"y_train": None, "y_test": None}, {}, "needs labels"),
         ({"X_test": None, "y_test": None}, {}, "needs labels in a training and a test part"),
         ({"y_train": np.zeros(24, int)}, {}, "all training labels are the same"),
-        ({}, {"probe": "tree"}, "unknown probe 'tree'; known: knn, linear, svm"),
+        ({}, {"probe": "tree"}, "unknown probe 'tree'; known: knn, linear, ridge, svm"),
         ({}, {"probe": []}, "probe is empty"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import RidgeClassifierCV
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
@@ -71,6 +72,16 @@ def test_knn_is_the_nearest_standardised_neighbour(rng):
     )
 
 
+def test_ridge_chooses_its_penalty_by_leave_one_out_on_standardised_features(rng):
+    R, y = blobs(rng, 60, 3)
+    R[:, 0] *= 1000
+    scaled = StandardScaler().fit_transform(R)
+    reference = RidgeClassifierCV(alphas=np.logspace(-3, 3, 10)).fit(scaled, y)
+    ridge = probes["ridge"](R, y)
+    assert ridge[-1].alpha_ == reference.alpha_
+    np.testing.assert_allclose(ridge.decision_function(R), reference.decision_function(scaled))
+
+
 @pytest.mark.parametrize("name", probes.names())
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_highest_score_is_the_prediction(name, n_classes, rng):
@@ -90,5 +101,5 @@ def test_a_class_that_the_probe_never_saw_scores_lowest(rng):
 
 
 def test_an_unknown_probe_is_told_the_known_ones():
-    with pytest.raises(ValueError, match="unknown probe 'tree'; known: knn, linear, svm"):
+    with pytest.raises(ValueError, match="unknown probe 'tree'; known: knn, linear, ridge, svm"):
         probes["tree"]

@@ -36,6 +36,19 @@ def test_a_result_comes_back_from_its_line(result):
     assert Result.from_json(result.to_json()) == result
 
 
+def test_a_line_from_before_suites_still_reads(result):
+    line = json.loads(result.to_json())
+    for name in ("suite", "configuration", "control", "groups", "error", "trained_together"):
+        del line[name]
+    assert Result.from_json(json.dumps(line)) == result
+
+
+def test_a_failed_run_is_a_line_with_its_error(result):
+    failed = replace(result, metrics={}, error="out of memory")
+    assert Result.from_json(failed.to_json()) == failed
+    assert "failed: out of memory" in failed.summary()
+
+
 def test_nan_is_null_in_the_line_and_nan_again_when_read(result):
     line = replace(result, metrics={"accuracy": math.nan}).to_json()
     assert json.loads(line)["metrics"] == {"accuracy": None}
@@ -127,6 +140,7 @@ def test_identity_changes_with_what_was_run_not_with_how_it_went(result):
         replace(result, fingerprint="f" * 16),
         replace(result, params=result.params | {"lr": 0.1}),
         replace(result, versions={"softclt": "0.2.0"}),
+        replace(result, configuration="soft"),
     ):
         assert other.identity() != result.identity()
 

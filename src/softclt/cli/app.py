@@ -4,13 +4,17 @@ from typing import Annotated
 
 import typer
 
+from softclt.cli.bench import bench
 from softclt.cli.cache import cache
 from softclt.cli.demo import demo
 from softclt.cli.distances import distances
 from softclt.cli.errors import Commands, show_tracebacks
+from softclt.cli.explore import explore
+from softclt.cli.figures import figures
 from softclt.cli.listing import list_names
 from softclt.cli.models import embed, fit, info
 from softclt.cli.options import examples
+from softclt.cli.report import report
 from softclt.cli.scores import classify, evaluate
 
 app = typer.Typer(
@@ -77,6 +81,14 @@ app.command(
     ),
 )(embed)
 app.command(
+    short_help="Look around in an embedding: a page for the browser.",
+    epilog=examples(
+        "softclt explore model/ ucr/GunPoint --split all --out explore.html",
+        "softclt explore model/ sales.csv --id store --time day --column region --out map.html",
+        "softclt explore model/ series.npz --projection pca --colors about.csv --out map.html",
+    ),
+)(explore)
+app.command(
     short_help="See what a model is and where it comes from.",
     epilog=examples("softclt info model/", "softclt info model/ --json"),
 )(info)
@@ -87,6 +99,23 @@ app.command(
         "softclt evaluate classification ucr/GunPoint --preset hard --probe svm --probe knn",
     ),
 )(evaluate)
+app.command(
+    short_help="Compare methods on many data sets, and go on after a break.",
+    epilog=examples(
+        "softclt bench quick",
+        "softclt bench ucr --data archives/ --dry-run",
+        "softclt bench ucr --data archives/ --sets 'ucr/G*' --seeds 1 --select train,unlabelled",
+        "softclt bench mine.toml --workers 4 --out results/",
+    ),
+)(bench)
+app.command(
+    short_help="See what results say: a page, a document or a table.",
+    epilog=examples(
+        "softclt report",
+        "softclt report results/ --baselines peers.csv --peer MiniRocket --out report.html",
+        "softclt report results.jsonl --metric f1_macro --out report.md",
+    ),
+)(report)
 app.command(
     short_help="Label new series from a few labelled ones.",
     epilog=examples(
@@ -102,6 +131,13 @@ app.command(
         "softclt distances series.npz --out distances/ --ray auto",
     ),
 )(distances)
+app.command(
+    short_help="Draw the paper's figures from models trained for them.",
+    epilog=examples(
+        "softclt figures layers timestamps --data ucr/Adiac",
+        "softclt figures --out figures/ --format pdf --steps 200",
+    ),
+)(figures)
 app.add_typer(cache, name="cache")
 app.command(
     "list",

@@ -99,22 +99,22 @@ def draw(path: Path, hard: Any, soft: Any) -> None:
     import numpy as np
 
     from softclt.data import load
+    from softclt.distances.executors import in_processes
     from softclt.reports.figures import save_figure, soft_and_hard_figure
     from softclt.tasks import protocol_scaling
-    from softclt.tasks.runner import worker_pool
 
     data = load(PICTURED)
     assert data.y_train is not None
     assert data.y_test is not None
-    with worker_pool(WORKERS) as pool:
-        R_hard, R_soft = pool.map(_test_embedding, (hard, soft), (PICTURED, PICTURED))  # (N, M)
+    wanted = [("hard", hard, PICTURED), ("soft", soft, PICTURED)]
+    R = dict(in_processes(_test_embedding, wanted, WORKERS))  # (N, M) each
     X_train, _ = protocol_scaling(data)
     by_class = [np.flatnonzero(data.y_train == label) for label in np.unique(data.y_train)]
     batch = np.concatenate([rows[:PICTURED_PER_CLASS] for rows in by_class])
     figure = soft_and_hard_figure(
         _weights(X_train, soft)[np.ix_(batch, batch)],
         data.y_train[batch],
-        {"hard: test series": R_hard, "soft: test series": R_soft},
+        {f"{name}: test series": R[name] for name in ("hard", "soft")},
         data.y_test,
         data.meta["classes"],
         heading=f"{PICTURED}: TS2Vec without labels, seed 0; t-SNE, coloured by class",
@@ -123,16 +123,18 @@ def draw(path: Path, hard: Any, soft: Any) -> None:
     save_figure(figure, path)
 
 
-def _test_embedding(model: Any, name: str) -> "Floats":
-    """Representations of the test series by the model of seed 0; runs in a worker."""
+def _test_embedding(wanted: tuple[str, Any, str]) -> "tuple[str, Floats]":
+    """A title, and test series as the model of seed 0 sees them; runs in a worker."""
     from sklearn.base import clone
 
     from softclt.data import load
     from softclt.tasks import protocol_scaling
+    from softclt.tasks.jobs import use_one_core
 
+    use_one_core()
+    title, model, name = wanted
     X_train, X_test = protocol_scaling(load(name))
-    R: Floats = clone(model).set_params(random_state=0).fit(X_train).transform(X_test)
-    return R
+    return title, clone(model).set_params(random_state=0).fit(X_train).transform(X_test)
 
 
 def _weights(X: "Floats", model: Any) -> "Floats":

@@ -16,10 +16,13 @@ class What(StrEnum):
     methods = "methods"
     distances = "distances"
     assignments = "assignments"
+    schedules = "schedules"
     tasks = "tasks"
     probes = "probes"
     data = "data"
     presets = "presets"
+    suites = "suites"
+    figures = "figures"
 
 
 # Beside the names, but none itself, so not in --json.
@@ -36,7 +39,7 @@ def list_names(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """You look for a name to use: methods, distances, assignments, tasks, probes, data, presets."""
+    """You look for a name to use: of a method, a distance, an assignment, a task, data and more."""
     kinds = list(What) if what is None else [what]
     found = {str(kind): _entries(kind) for kind in kinds}
     if as_json:
@@ -67,11 +70,19 @@ def _entries(kind: What) -> dict[str, str]:
             for method in methods.names()
             for preset in preset_names(method)
         }
+    if kind is What.suites:
+        from softclt.tasks.suites import shipped_suites
+
+        return shipped_suites()
     registry = _registry(kind)
     return {name: _first_line(registry[name]) for name in registry.names()}
 
 
 def _registry(kind: What) -> Any:
+    if kind is What.figures:
+        from softclt.reports.figures import figures
+
+        return figures
     if kind is What.methods:
         from softclt.methods import methods
 
@@ -84,6 +95,10 @@ def _registry(kind: What) -> Any:
         from softclt.assignments import assignments
 
         return assignments
+    if kind is What.schedules:
+        from softclt.training.schedules import schedules
+
+        return schedules
     from softclt.tasks import probes, tasks
 
     return tasks if kind is What.tasks else probes

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Probes = Annotated[
     list[str] | None,
-    typer.Option("--probe", help="svm, linear or knn; several share one fit.  [default: svm]"),
+    typer.Option("--probe", help="svm, ridge, linear, knn; several share one fit.  [default: svm]"),
 ]
 
 
@@ -86,7 +86,7 @@ def classify(
     method: options.Method = "ts2vec",
     preset: options.Preset = None,
     settings: options.Settings = None,
-    probe: Annotated[str, typer.Option(help="svm, linear or knn.")] = "svm",
+    probe: Annotated[str, typer.Option(help="svm, ridge, linear or knn.")] = "svm",
     seed: options.Seed = 0,
     id: options.Id = None,
     time: options.Time = None,
@@ -154,10 +154,12 @@ def _score_table(results: "list[Result]") -> "Table":
     """Mean and spread of every metric."""
     from rich.table import Table
 
-    from softclt.reports.tables import Summary
+    from softclt.reports.metric import Metric
+    from softclt.reports.statistics import Summary
 
     table = Table("metric")
     table.add_column("mean", justify="right")
     for metric in results[0].metrics:
-        table.add_row(metric, Summary.of([r.metrics[metric] for r in results]).text())
+        found = Summary.of([r.metrics[metric] for r in results])
+        table.add_row(metric, Metric(metric).with_spread(found.mean, found.spread))
     return table

@@ -1,15 +1,18 @@
 """What representations are good for: tasks that fit a model, score it and say so in one line."""
 
 from softclt.tasks import classification as classification  # registers itself
-from softclt.tasks.base import Outcome, evaluate, tasks
+from softclt.tasks.base import Outcome, Reading, evaluate, tasks
 from softclt.tasks.probes import probes
 from softclt.tasks.result import Result, read_results
 from softclt.tasks.scaling import protocol_scaling
+from softclt.tasks.together import evaluate_many
 
 __all__ = [
     "Outcome",
+    "Reading",
     "Result",
     "evaluate",
+    "evaluate_many",
     "probes",
     "protocol_scaling",
     "read_results",

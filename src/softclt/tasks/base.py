@@ -1,6 +1,7 @@
 """The table of tasks, and `evaluate`, which turns what a task finds into a `Result`."""
 
 import inspect
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,11 +9,11 @@ from typing import Any
 from sklearn.base import clone
 
 from softclt.data import Dataset, load
-from softclt.methods import methods
-from softclt.persistence import json_safe, versions
+from softclt.methods import EmbeddingEnsemble, methods
+from softclt.persistence import json_safe, utc_now, versions
 from softclt.registry import Registry
-from softclt.tasks.result import Result, utc_now
-from softclt.validation import check_choice, check_random_state_seed
+from softclt.tasks.result import Result
+from softclt.validation import Floats, check_choice, check_random_state_seed
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,42 @@ class Outcome:
     probe: str = ""
 
 
-#: Functions ``(model, data, **options) -> Outcome``; they fit the unfitted model themselves.
+@dataclass(frozen=True)
+class Reading:
+    """The parts of a task that fits a model without labels and then reads its embeddings only.
+
+    A task that is registered with the tag ``reading`` lets `evaluate_many` and suites fit many
+    models in one go, and score embeddings in other processes.
+
+    Attributes:
+        check: ``(data, **options)``: refuses what cannot be scored, before anything is fitted.
+        series: ``data -> (X_train, X_test)``: what is fitted on the first, and embeds both.
+        score: ``(R_train, R_test, y_train, y_test, **options) -> Outcome``; can be pickled.
+    """
+
+    check: Callable[..., None]
+    series: Callable[[Dataset], tuple[Floats, Floats]]
+    score: Callable[..., Outcome]
+
+    def run(self, model: Any, data: Dataset, **options: Any) -> Outcome:
+        """The whole task on one unfitted model."""
+        self.check(data, **options)
+        X_train, X_test = self.series(data)
+        start = time.perf_counter()
+        model.fit(X_train)
+        fitted = time.perf_counter()
+        R_train, R_test = model.transform(X_train), model.transform(X_test)  # (N, M) each
+        seconds = {"fit": fitted - start, "encode": time.perf_counter() - fitted}
+        outcome = self.score(R_train, R_test, data.y_train, data.y_test, **options)
+        return replace(outcome, seconds=seconds | outcome.seconds)
+
+
+#: Functions ``(model, data, **options) -> Outcome``; they fit the unfitted model themselves. Tag
+#: ``reading``: the `Reading` that the task consists of, where it does.
 tasks: Registry[Callable[..., Outcome]] = Registry("task")
 
-TAU_CHOICES = ("default", "hard", "fixed", "train", "oracle", "none")
+TAU_CHOICES = ("default", "hard", "fixed", "train", "unlabelled", "oracle", "none")
+_TAUS = ("tau_instance", "tau_temporal")
 
 
 def evaluate(
@@ -46,8 +79,8 @@ def evaluate(
         model: An estimator with ``fit`` and ``transform``; it is cloned, not changed.
         data: A data set, or a name or path that `softclt.load` knows.
         seed: Becomes the ``random_state`` of the clone.
-        tau_choice: How the taus were chosen, where the parameters cannot tell: ``"train"`` or
-            ``"oracle"``. Otherwise it is read off the parameters.
+        tau_choice: How the taus were chosen, where the parameters cannot tell: ``"train"``,
+            ``"unlabelled"`` or ``"oracle"``. Otherwise it is read off the parameters.
         options: Go to the task, e.g. ``probe=["svm", "knn"]``.
 
     Example:
@@ -58,7 +91,7 @@ def evaluate(
         ('default', 'svm', ['accuracy', 'auprc', 'f1_macro'])
     """
     blank = describe(task, model, data, seed, tau_choice=tau_choice, **options)
-    model = _seeded_clone(model, blank.seed)
+    model = seeded_clone(model, blank.seed)
     outcome = tasks[task](model, load(data) if isinstance(data, str) else data, **options)
     return replace(
         blank,
@@ -80,20 +113,35 @@ def describe(
     **options: Any,
 ) -> Result:
     """What `evaluate` with the same arguments is going to run: a `Result` without scores."""
-    options = _with_defaults(task, options)
-    seed = check_random_state_seed(seed)
-    model = _seeded_clone(model, seed)
-    if tau_choice is None:
-        tau_choice = _tau_choice(model)
-    check_choice(tau_choice, TAU_CHOICES, "tau_choice")
     if isinstance(data, str):
         data = load(data)
+    name, digest = str(data.meta["name"]), data.fingerprint
+    return announce(task, model, name, digest, seed, tau_choice=tau_choice, **options)
+
+
+def announce(
+    task: str,
+    model: Any,
+    dataset: str,
+    fingerprint: str,
+    seed: int = 0,
+    *,
+    tau_choice: str | None = None,
+    **options: Any,
+) -> Result:
+    """As `describe`, of a data set whose name and fingerprint are known."""
+    options = _with_defaults(task, options)
+    seed = check_random_state_seed(seed)
+    model = seeded_clone(model, seed)
+    if tau_choice is None:
+        tau_choice = tau_choice_of(model)
+    check_choice(tau_choice, TAU_CHOICES, "tau_choice")
     return Result(
         task=task,
-        dataset=str(data.meta["name"]),
-        fingerprint=data.fingerprint,
+        dataset=dataset,
+        fingerprint=fingerprint,
         method=method_name(model),
-        params=json_safe(model.get_params(deep=False)),
+        params=parameters(model),
         tau_choice=tau_choice,
         seed=seed,
         metrics={},
@@ -110,17 +158,29 @@ def method_name(model: Any) -> str:
         return type(model).__name__
 
 
-def _seeded_clone(model: Any, seed: int) -> Any:
+def parameters(model: Any) -> dict[str, Any]:
+    """Every parameter of a model; those of an ensemble's estimator beside its own, as one table."""
+    params: dict[str, Any] = model.get_params(deep=False)
+    if isinstance(model, EmbeddingEnsemble) and model.estimator is not None:
+        params |= parameters(model.estimator) | {"estimator": method_name(model.estimator)}
+    safe: dict[str, Any] = json_safe(params)
+    return safe
+
+
+def seeded_clone(model: Any, seed: int) -> Any:
     """A clone whose every ``random_state``, also inside a pipeline, is ``seed``."""
     model = clone(model)
     names = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
     return model.set_params(**dict.fromkeys(names, seed))
 
 
-def _tau_choice(model: Any) -> str:
+def tau_choice_of(model: Any) -> str:
     """How the taus were chosen, as far as the parameters show it."""
+    if isinstance(model, EmbeddingEnsemble) and model.estimator is not None:
+        varied = {name for own in model.param_list or () for name in own}
+        return "fixed" if varied & set(_TAUS) else tau_choice_of(model.estimator)
     params = model.get_params(deep=False)
-    taus = {name: params[name] for name in ("tau_instance", "tau_temporal") if name in params}
+    taus = {name: params[name] for name in _TAUS if name in params}
     if not taus:
         return "none"
     if all(value is None for value in taus.values()):

@@ -1,11 +1,11 @@
-"""Classifiers that read a representation: RBF SVM, logistic regression, nearest neighbour."""
+"""Classifiers that read a representation: SVM, logistic regression, ridge, nearest neighbour."""
 
 import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifierCV
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -21,6 +21,7 @@ from softclt.validation import Floats
 probes: Registry[Any] = Registry("probe")
 
 C_GRID = tuple(10.0**k for k in range(-4, 5))
+RIDGE_ALPHAS = np.logspace(-3, 3, 10)
 
 
 @probes.register("svm")
@@ -42,6 +43,15 @@ def fit_linear(R: Floats, y: Labels, max_samples: int = 100_000) -> Any:
     """Logistic regression of each class against the rest, on standardised features."""
     classifier = OneVsRestClassifier(LogisticRegression(random_state=0, max_iter=1_000_000))
     return make_pipeline(StandardScaler(), classifier).fit(*_at_most(max_samples, R, y))
+
+
+@probes.register("ridge")
+def fit_ridge(R: Floats, y: Labels) -> Any:
+    """Ridge regression of each class, on standardised features; its penalty by leave-one-out.
+
+    Much quicker than the SVM, and made for many features: several layers or models side by side.
+    """
+    return make_pipeline(StandardScaler(), RidgeClassifierCV(alphas=RIDGE_ALPHAS)).fit(R, y)
 
 
 @probes.register("knn")

@@ -4,21 +4,14 @@ import json
 import logging
 import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from softclt.persistence import json_safe
+from softclt.files import append_lines
+from softclt.persistence import json_safe, utc_now
 
 log = logging.getLogger(__name__)
-
-
-def utc_now() -> str:
-    """The time as results hold it, ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +23,21 @@ class Result:
         method: Registered name of the method.
         params: Every parameter of the method, in a form that JSON can hold.
         tau_choice: How the taus were chosen: ``"default"`` (the library's), ``"hard"`` (none),
-            ``"fixed"`` (given beforehand), ``"train"`` (by training data alone) or ``"oracle"``
-            (by the test set: an upper bound, never a score to claim).
+            ``"fixed"`` (given beforehand), ``"train"`` (by training series and their labels),
+            ``"unlabelled"`` (by training series alone), ``"oracle"`` (by the test set: an upper
+            bound, never a score to claim) or ``"none"`` (there is none).
         probe: What reads the representation, names joined by ``+``; empty where a task has none.
         options: Options of the task, defaults included.
         metrics: Score by name; with several probes the names are ``<probe>.<metric>``.
-        seconds: Wall time by phase.
+        seconds: Wall time by phase; where models were fitted together, ``fit`` is the share of
+            this one: the time of all over their number, times its own members.
+        trained_together: How many models that were.
         created: When the run ended, UTC.
+        suite: Name of the suite that the run belongs to; empty for a run of its own.
+        configuration: Name of the row in its suite.
+        control: Name of the row that differs in softness alone; empty where there is none.
+        groups: What kind of data set it is, by rule, e.g. ``{"length": "short"}``.
+        error: Why the run failed; ``metrics`` are empty then.
     """
 
     task: str
@@ -53,6 +54,12 @@ class Result:
     versions: dict[str, str] = field(default_factory=dict)
     device: str = ""
     created: str = field(default_factory=utc_now)
+    trained_together: int = 1
+    suite: str = ""
+    configuration: str = ""
+    control: str = ""
+    groups: dict[str, str] = field(default_factory=dict)
+    error: str = ""
 
     def to_json(self) -> str:
         """One line of JSON; a number that is not finite is null."""
@@ -75,8 +82,9 @@ class Result:
             raise ValueError(f"not a whole result: {error}") from None
 
     def identity(self) -> str:
-        """Equal for two results of the same task, data, model, seed and version of softclt."""
-        names = ("task", "fingerprint", "method", "params", "tau_choice", "seed", "options")
+        """Equal for two results of the same row, task, data, model, seed and version of softclt."""
+        run = ("task", "fingerprint", "method", "params", "tau_choice", "seed", "options")
+        names = ("suite", "configuration", *run)
         parts = {name: json_safe(getattr(self, name)) for name in names}
         return json.dumps(parts | {"version": self.versions.get("softclt")}, sort_keys=True)
 
@@ -85,26 +93,12 @@ class Result:
 
         What a killed process left of its last line is cut off first. Processes may share the file.
         """
-        line = (self.to_json() + "\n").encode()
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(path, flags, 0o644)
-        try:
-            with _locked(descriptor):
-                tail = _unfinished_line(descriptor)
-                if tail and _is_result(tail):  # whole, only the line's end is missing
-                    line = b"\n" + line
-                elif tail:
-                    log.warning("%s: dropped a torn last line of %d bytes", path, len(tail))
-                    os.truncate(descriptor, os.fstat(descriptor).st_size - len(tail))
-                if os.write(descriptor, line) != len(line):
-                    raise OSError(f"{path}: the disk took only a part of a result")
-        finally:
-            os.close(descriptor)
+        append_lines(path, self.to_json() + "\n")
 
     def summary(self) -> str:
         """A line for a person, e.g. ``classification GunPoint ts2vec seed 0: accuracy 0.987``."""
         scores = ", ".join(f"{name} {value:.4f}" for name, value in self.metrics.items())
+        scores = f"failed: {self.error}" if self.error else scores
         probe = f" ({self.probe})" if self.probe else ""
         return (
             f"{self.task} {self.dataset} {self.method}{probe}, tau {self.tau_choice}, "
@@ -129,37 +123,3 @@ def read_results(path: str | os.PathLike[str]) -> list[Result]:
                 f"{path}, line {number}: {error}; remove or repair this line"
             ) from None
     return results
-
-
-def _is_result(line: bytes) -> bool:
-    try:
-        Result.from_json(line.decode())
-    except ValueError:
-        return False
-    return True
-
-
-def _unfinished_line(descriptor: int) -> bytes:
-    """The bytes behind the last newline of a file, nothing when it ends with one."""
-    tail, position = b"", os.fstat(descriptor).st_size
-    while position > 0 and b"\n" not in tail:
-        step = min(position, 65536)
-        position -= step
-        os.lseek(descriptor, position, os.SEEK_SET)
-        tail = os.read(descriptor, step) + tail
-    return tail.rpartition(b"\n")[2]
-
-
-@contextmanager
-def _locked(descriptor: int) -> Iterator[None]:
-    """Keep other processes out, so that none cuts off a line that another one just wrote."""
-    try:
-        import fcntl
-    except ImportError:  # not on Windows: there one process should write a file
-        yield
-        return
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)

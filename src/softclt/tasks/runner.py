@@ -1,17 +1,18 @@
-"""Many runs side by side in processes, each result written down as soon as it is there."""
+"""Runs of one's own, side by side in processes, each result written down as soon as it is there.
 
-import multiprocessing
+A table of data sets and configurations is a suite: see `softclt.tasks.bench`.
+"""
+
 import os
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from softclt.data import Dataset, load
+from softclt.distances.executors import in_processes
 from softclt.tasks.base import describe, evaluate
+from softclt.tasks.jobs import use_one_core
 from softclt.tasks.result import Result, read_results
 
 
@@ -63,42 +64,18 @@ def run_all(
         for identity, run in missing.items():
             keep(identity, _run(run), new=True)
     else:
-        with worker_pool(n_workers) as pool:
-            identities = {pool.submit(_run, run): identity for identity, run in missing.items()}
-            for future in as_completed(identities):
-                keep(identities[future], future.result(), new=True)
+        for identity, result in in_processes(_run_there, list(missing.items()), n_workers):
+            keep(identity, result, new=True)
     return [done[identity] for identity in wanted]
-
-
-@contextmanager
-def worker_pool(n_workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes with one torch thread each; an error or Ctrl-C in the block ends them at once.
-
-    They are spawned, as numba's threads do not survive a fork.
-    """
-    others = set(multiprocessing.active_children())
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(n_workers, mp_context=context, initializer=_prepare_worker)
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for worker in set(multiprocessing.active_children()) - others:
-            worker.terminate()  # shutdown alone would wait for what is being fitted
-        raise
-    finally:
-        pool.shutdown()
-
-
-def _prepare_worker() -> None:
-    import torch
-
-    torch.set_num_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
 
 
 def _run(run: Run) -> Result:
     return evaluate(run.task, run.model, run.data, run.seed, **run.options)
+
+
+def _run_there(item: tuple[str, Run]) -> tuple[str, Result]:
+    use_one_core()
+    return item[0], _run(item[1])
 
 
 def _identities(runs: Sequence[Run]) -> list[str]:

@@ -1,0 +1,231 @@
+"""Which criterion chooses taus best? From results that hold every member of a grid on every set.
+
+    python benchmarks/choosing.py results.jsonl [--probe ridge] [--where layers=last]
+
+A line is of the grid if its metrics hold, beside the accuracy on the test set, what the training
+series say: `loo` (ridge, leave-one-out) and `criterion.NAME`. For each data set and seed a
+criterion chooses the member that it likes best, the default among equals. The data sets, in
+alphabetical order, are shuffled with a fixed seed and halved. The criterion without labels is the
+one whose choices score best on the first half; all that is printed is of the second half, paired
+over data sets. Rows in brackets are for information: nothing may be chosen by them any more.
+"""
+
+import argparse
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from softclt import TS2Vec
+from softclt.reports.statistics import interval, overall
+from softclt.selection import choose
+from softclt.tasks import Result, read_results
+
+PREFIX = "criterion."
+HARD = {"tau_instance": None, "tau_temporal": None}
+CHOSEN = ("train", "unlabelled", "oracle")  # lines that repeat a member of the grid
+
+Params = Mapping[str, Any]
+Accuracy = dict[str, dict[int, float]]  # by data set and seed
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of the grid on one data set with one seed."""
+
+    params: Params
+    accuracy: float
+    metrics: Mapping[str, float]
+
+
+Scores = dict[str, dict[int, list[Member]]]  # by data set and seed, in the order of the file
+
+
+def wanted_lines(
+    results: Sequence[Result], accuracy: str, probe: str | None = None, where: Params | None = None
+) -> list[Result]:
+    """Lines with an accuracy that were not chosen from others, of a probe and with parameters."""
+    return [
+        result
+        for result in results
+        if accuracy in result.metrics
+        and result.tau_choice not in CHOSEN
+        and probe in (None, result.probe)
+        and all(result.params.get(name) == value for name, value in (where or {}).items())
+    ]
+
+
+def grid_of(lines: Sequence[Result], accuracy: str) -> Scores:
+    """Members by data set and seed, where all are there; a member is what differs in the params."""
+    lines = [line for line in lines if "loo" in line.metrics]
+    if not lines:
+        raise ValueError("no line of a grid is left: none has the metric 'loo'")
+    varying = _varying(lines)
+    found: dict[str, dict[int, dict[str, Member]]] = {}
+    for line in lines:
+        params = {name: line.params.get(name) for name in varying}
+        key, members = json.dumps(params), found.setdefault(line.dataset, {})
+        if key in members.setdefault(line.seed, {}):
+            raise ValueError(
+                f"two lines for {line.dataset}, seed {line.seed}, {key}; say which with --probe "
+                "or --where"
+            )
+        members[line.seed][key] = Member(params, line.metrics[accuracy], line.metrics)
+    size = len({key for seeds in found.values() for own in seeds.values() for key in own})
+    whole = {
+        dataset: {seed: list(own.values()) for seed, own in seeds.items() if len(own) == size}
+        for dataset, seeds in found.items()
+    }
+    return {dataset: seeds for dataset, seeds in whole.items() if seeds}
+
+
+def fixed(lines: Sequence[Result], scores: Scores, taus: Params, accuracy: str) -> Accuracy | None:
+    """Accuracy with these taus wherever the grid was run; None if some of it is missing."""
+    grid = [line for line in lines if "loo" in line.metrics]
+    free = {*_varying(grid), *taus, "random_state"}
+    same = {k: v for k, v in grid[0].params.items() if k not in free}
+    found: Accuracy = {}
+    for line in lines:
+        if taus.items() <= line.params.items() and same.items() <= line.params.items():
+            found.setdefault(line.dataset, {})[line.seed] = line.metrics[accuracy]
+    try:
+        return {
+            dataset: {seed: found[dataset][seed] for seed in seeds}
+            for dataset, seeds in scores.items()
+        }
+    except KeyError:
+        return None
+
+
+def halves(datasets: Sequence[str], seed: int = 0) -> tuple[list[str], list[str]]:
+    """Data sets to choose a criterion on, and those to report it on (one more if odd)."""
+    names = sorted(datasets)
+    order = [names[i] for i in np.random.default_rng(seed).permutation(len(names))]
+    return sorted(order[: len(names) // 2]), sorted(order[len(names) // 2 :])
+
+
+def chosen(scores: Scores, metric: str, default: Params) -> Accuracy:
+    """Accuracy of what a metric chooses; if it is the accuracy itself, that is the oracle."""
+    found: Accuracy = {}
+    for dataset, seeds in scores.items():
+        for seed, members in seeds.items():
+            own = [i for i, member in enumerate(members) if _is_like(member.params, default)]
+            said = [member.metrics[metric] for member in members]
+            best = members[choose(said, own[0] if own else None)]
+            found.setdefault(dataset, {})[seed] = best.accuracy
+    return found
+
+
+def criteria_of(scores: Scores, labels: bool) -> list[str]:
+    """Metrics of the training series that every member has, with labels or without."""
+    every = [m.metrics for seeds in scores.values() for own in seeds.values() for m in own]
+    known = sorted(set.intersection(*(set(metrics) for metrics in every)))
+    return [name for name in known if name.startswith("loo" if labels else PREFIX)]
+
+
+def ranking(scores: Scores, default: Params) -> list[tuple[str, float]]:
+    """Criteria without labels and the mean accuracy of their choices, the best first."""
+    found = [(name, mean(chosen(scores, name, default))) for name in criteria_of(scores, False)]
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+
+
+def report(
+    lines: Sequence[Result], accuracy: str, default: Params, seed: int = 0
+) -> list[dict[str, Any]]:
+    """Rows of the second half; the criterion without labels was chosen on the first."""
+    scores = grid_of(lines, accuracy)
+    first, second = ({name: scores[name] for name in half} for half in halves(list(scores), seed))
+    if not first:
+        raise ValueError(f"there are {len(scores)} complete data sets; two halves need 2 or more")
+    order = ranking(first, default)
+    if not order:
+        raise ValueError(f"no metric {PREFIX}... is there for every member of the grid")
+    names = [name for name, _ in order]
+    rows = {
+        "hard": fixed(lines, second, HARD, accuracy),
+        "default": fixed(lines, second, default, accuracy),
+        "train": chosen(second, "loo", default),
+        f"unlabelled: {names[0].removeprefix(PREFIX)}": chosen(second, names[0], default),
+        "oracle (by the test set)": chosen(second, accuracy, default),
+    }
+    labelled = [name for name in criteria_of(second, labels=True) if name != "loo"]
+    for name in [*labelled, *names[1:]]:
+        rows[f"({name.removeprefix(PREFIX)})"] = chosen(second, name, default)
+    controls = {name: rows[name] for name in ("hard", "default")}
+    table = [_row(name, found, controls) for name, found in rows.items() if found is not None]
+    on_first = {name.removeprefix(PREFIX): round(100 * value, 2) for name, value in order}
+    return [{"chosen_on": sorted(first), "reported_on": sorted(second), **on_first}, *table]
+
+
+def mean(found: Accuracy) -> float:
+    """Over data sets, of the means over seeds."""
+    return statistics.fmean(statistics.fmean(seeds.values()) for seeds in found.values())
+
+
+def main() -> None:
+    """Print what was chosen on, with the ranking there, and a line a row."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--accuracy", default="accuracy", help="metric on the test set")
+    parser.add_argument("--probe", help="lines of this probe alone")
+    parser.add_argument("--where", nargs="*", default=[], metavar="PARAMETER=VALUE")
+    parser.add_argument("--split-seed", type=int, default=0)
+    options = parser.parse_args()
+    where = dict(_value(text) for text in options.where)
+    lines = wanted_lines(read_results(options.results), options.accuracy, options.probe, where)
+    model = TS2Vec()
+    default = {"tau_instance": model.tau_instance, "tau_temporal": model.tau_temporal}
+    try:
+        rows = report(lines, options.accuracy, default, options.split_seed)
+    except ValueError as error:
+        parser.error(str(error))
+    for row in rows:
+        print(json.dumps(row))
+
+
+def _varying(lines: Sequence[Result]) -> list[str]:
+    own = [{k: json.dumps(v) for k, v in line.params.items()} for line in lines]
+    names = dict.fromkeys(name for params in own for name in params if name != "random_state")
+    return [name for name in names if len({params.get(name) for params in own}) > 1]
+
+
+def _is_like(params: Params, wanted: Params) -> bool:
+    """Whether parameters have the wanted values, as far as they differ within the grid."""
+    return all(params[name] == value for name, value in wanted.items() if name in params)
+
+
+def _row(name: str, found: Accuracy, controls: Mapping[str, Accuracy | None]) -> dict[str, Any]:
+    summary = overall(list(found.values()))
+    row: dict[str, Any] = {
+        "choice": name,
+        "sets": len(found),
+        "accuracy": round(100 * summary.mean, 2),
+        "spread_over_seeds": round(100 * summary.spread, 2) if summary.n > 1 else None,
+    }
+    for control, other in controls.items():
+        if other is not None and control != name:
+            gains = [
+                statistics.fmean(found[d].values()) - statistics.fmean(other[d].values())
+                for d in found
+            ]
+            row[f"over_{control}"] = round(100 * statistics.fmean(gains), 2)
+            row[f"over_{control}_95"] = [round(100 * end, 2) for end in interval(gains)]
+    return row
+
+
+def _value(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""``figures``: the paper's pictures, on any data set, from models trained for them."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softclt.cli import options
+from softclt.cli.output import note, print_json
+from softclt.cli.settings import build_model
+
+
+class Format(StrEnum):
+    """Of the files."""
+
+    png = "png"
+    pdf = "pdf"
+    svg = "svg"
+
+
+def figures(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="See 'softclt list figures'; all if none."),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="A file or a registered name for all figures, instead of their own."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("figures"),
+    format: Annotated[Format, typer.Option(help="pdf and svg are drawn in lines.")] = Format.png,
+    steps: Annotated[int, typer.Option(min=1, help="Of training; more show more.")] = 100,
+    seed: options.Seed = 0,
+    settings: options.Settings = None,
+    as_json: options.Json = False,
+) -> None:
+    """You want to see what soft assignments do: the paper's figures, on your data or its own.
+
+    Trains a soft TS2Vec and its hard control once for each data set, with a small budget, and
+    writes a file for each figure. Captions, which say what was trained, are printed.
+    """
+    if out.is_file():
+        raise FileExistsError(f"--out {out} is a file; expected a folder")
+    model = build_model("ts2vec", None, settings, max_iter=steps, random_state=seed)
+
+    from softclt.reports.figures import draw, save_figure
+
+    chosen = names or _possible(data)
+    written = []
+    for name, picture in draw(chosen, data, model):
+        path = out / f"{name}.{format}"
+        save_figure(picture.figure, path)
+        written.append({"name": name, "title": picture.title, "caption": picture.caption})
+        written[-1]["file"] = str(path)
+        note(f"{len(written)} of {len(chosen)}: {path}")
+        if not as_json:
+            typer.echo(f"{path}: {picture.title}. {picture.caption}")
+    if as_json:
+        print_json(written)
+
+
+def _possible(data: str | None) -> list[str]:
+    """All figures, less those whose own data set is not here; they are named on stderr."""
+    from softclt.data import available
+    from softclt.reports.figures import figures
+
+    if data is not None:
+        return figures.names()
+    here = available()
+    own = {name: figures.tags(name)["data"] for name in figures.names()}
+    missing = {name: needed for name, needed in own.items() if needed not in {None, *here}}
+    for name, needed in missing.items():
+        typer.echo(f"softclt: {name} is left out, {needed} is not here; --data helps", err=True)
+    return [name for name in own if name not in missing]

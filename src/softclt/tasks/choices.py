@@ -1,0 +1,134 @@
+"""Choosing a model from a grid, for each seed of a unit: by training series, or as an oracle."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from softclt.tasks.base import Outcome, tasks
+from softclt.tasks.embedding import EmbeddedUnit
+from softclt.tasks.jobs import Job, RunJobs
+from softclt.tasks.result import Result
+from softclt.tasks.suites import ORACLE, Choice
+from softclt.tasks.together import Embedded, filled
+from softclt.tasks.units import Line, Unit, failed
+from softclt.validation import Floats
+
+
+def judge_job(embedded: EmbeddedUnit, strategy: str, base: str, seed: int) -> Job:
+    """The job that judges what a model with a seed makes of the training series."""
+    one = embedded.found[base, seed]
+    grid = next(row.grid for row in embedded.unit.rows if row.base == base)
+    R = one.R_train if isinstance(one, Embedded) else one
+    evidence: dict[str, Any] = {"y": embedded.y_train}
+    if strategy == "unlabelled":
+        others = embedded.others(base, seed)
+        evidence = {"distances": embedded.distances(grid), "others": others}
+    return Job((strategy, base, seed), _judge, (strategy, R, evidence))
+
+
+def _judge(strategy: str, R: Floats | str, evidence: Mapping[str, Any]) -> tuple[float, float]:
+    """How good an embedding looks by the training series alone, and the time it took to say."""
+    from softclt.selection import embedding_score
+
+    if isinstance(R, str):
+        raise RuntimeError(R)
+    start = time.perf_counter()
+    return embedding_score(strategy, R, **evidence), time.perf_counter() - start
+
+
+def chosen_lines(
+    embedded: EmbeddedUnit,
+    results: Mapping[Line, Result],
+    judgements: Mapping[Any, Any],
+    run_jobs: RunJobs,
+) -> Iterator[Result]:
+    """Lines of the choices; only what has not been read yet is read now."""
+    unit = embedded.unit
+    blanks: dict[Line, tuple[Result, dict[str, float], Embedded]] = {}
+    jobs = []
+    for choice in unit.choices:
+        for seed in unit.seeds:
+            line = (choice.name, seed)
+            if line not in unit.todo:
+                continue
+            try:
+                base = _pick(unit, choice, seed, results, judgements)
+            except ValueError as error:
+                yield failed(unit.blank(*line), str(error))
+                continue
+            blank = unit.blank_choice(choice, base, seed)
+            seconds = _seconds_of_a_choice(embedded, choice, seed, judgements)
+            if (there := _line_of(unit, base, choice, seed, results)) is not None:
+                names = ("metrics", "probe", "device", "trained_together", "created")
+                same = {name: getattr(there, name) for name in names}
+                yield replace(blank, **same, seconds=there.seconds | seconds)
+                continue
+            one = embedded.found[base, seed]
+            assert isinstance(one, Embedded)  # it was judged
+            blanks[line] = blank, seconds, one
+            args = (one.R_train, one.R_test, embedded.y_train, embedded.y_test)
+            jobs.append(Job(line, tasks.tags(unit.task)["reading"].score, args, choice.options))
+    for key, answer in run_jobs(jobs):
+        blank, seconds, one = blanks[key]
+        if isinstance(answer, Outcome):
+            result = filled(blank, one, answer)
+            yield replace(result, seconds=result.seconds | seconds)
+        else:
+            yield failed(blank, answer)
+
+
+def _pick(
+    unit: Unit,
+    choice: Choice,
+    seed: int,
+    results: Mapping[Line, Result],
+    judgements: Mapping[Any, Any],
+) -> str:
+    """The model that a choice falls on; test labels have a say in the oracle's alone."""
+    from softclt.selection import choose
+
+    points = unit.points(choice.grid)
+    scores, errors = [], []
+    for base in points:
+        score: Any = float("nan")
+        if choice.strategy == ORACLE:
+            there = _line_of(unit, base, choice, seed, results)
+            if there is not None:
+                score = next(iter(there.metrics.values()))
+        else:
+            answer = judgements[choice.strategy, base, seed]
+            if isinstance(answer, Exception):
+                errors.append(f"{type(answer).__name__}: {answer}")
+            else:
+                score = answer[0]
+        scores.append(score)
+    if all(score != score for score in scores):
+        raise ValueError(f"no point of the grid could be judged: {(errors or ['all failed'])[0]}")
+    return points[choose(scores, choice.preferred)]
+
+
+def _line_of(
+    unit: Unit, base: str, choice: Choice, seed: int, results: Mapping[Line, Result]
+) -> Result | None:
+    """The line of a point of the grid that was read in the choice's way."""
+    for row in unit.rows:
+        if row.base == base and row.options == choice.options:
+            return results.get((row.name, seed))
+    return None
+
+
+def _seconds_of_a_choice(
+    embedded: EmbeddedUnit, choice: Choice, seed: int, judgements: Mapping[Any, Any]
+) -> dict[str, float]:
+    """What a choice costs: all points of the grid are trained, embedded and judged."""
+    seconds = {"fit": 0.0, "encode": 0.0, "select": 0.0}
+    for base in embedded.unit.points(choice.grid):
+        one = embedded.found.get((base, seed))
+        if isinstance(one, Embedded):
+            for phase in ("fit", "encode"):
+                seconds[phase] += one.seconds[phase]
+        answer = judgements.get((choice.strategy, base, seed))
+        if isinstance(answer, tuple):
+            seconds["select"] += answer[1]
+    return seconds if embedded.found else {}

@@ -1,0 +1,133 @@
+"""One data set of a suite, scored: probes read what was trained, and choices are made."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from softclt.data import load
+from softclt.tasks.base import Outcome, evaluate, tasks
+from softclt.tasks.choices import chosen_lines, judge_job
+from softclt.tasks.embedding import EmbeddedUnit
+from softclt.tasks.jobs import Job, RunJobs, one_by_one
+from softclt.tasks.result import Result
+from softclt.tasks.suites import Row
+from softclt.tasks.together import Embedded, filled
+from softclt.tasks.units import Line, Trained, Unit, failed, failed_unit
+
+SLOW_PROBES = ("svm", "linear")  # they begin first, so that nothing long is left for the end
+
+
+def run_unit(unit: Unit, at_once: bool = False) -> Iterator[Result]:
+    """Lines of a unit as they come, in this process; what fails is a line with its error.
+
+    Args:
+        unit: What is wanted.
+        at_once: Train all models in one go, as a GPU likes it. Else they are trained and scored one
+            after the other, so that little is lost if the process is killed.
+    """
+    if "reading" not in tasks.tags(unit.task):
+        yield from _one_run_after_the_other(unit)
+        return
+    try:
+        embedded = EmbeddedUnit(unit)
+        parts = [unit.embedded()] if at_once else embedded.parts()
+    except Exception as error:
+        yield from failed_unit(unit, error)
+        return
+    results: dict[Line, Result] = {}
+    for part in parts:
+        embedded.embed(part)
+        rows = [row for row in unit.rows if not unit.needs_all_seeds(row)]
+        yield from _noted(_score_rows(embedded, rows, part, one_by_one), results)
+    yield from score_unit(embedded, one_by_one, results)
+
+
+def _one_run_after_the_other(unit: Unit) -> Iterator[Result]:
+    data = load(unit.facts.asked) if unit.data is None else unit.data
+    for row in unit.rows:
+        for seed in unit.seeds:
+            if (row.name, seed) not in unit.todo:
+                continue
+            blank = unit.blank(row.name, seed)
+            try:
+                result = evaluate(unit.task, row.model, data, seed, **row.options)
+            except Exception as error:
+                yield failed(blank, error)
+                continue
+            names = ("suite", "configuration", "control", "groups", "tau_choice")
+            yield replace(result, **{name: getattr(blank, name) for name in names})
+
+
+def score_unit(
+    embedded: EmbeddedUnit, run_jobs: RunJobs, there: Mapping[Line, Result] | None = None
+) -> Iterator[Result]:
+    """Lines of a unit whose models are trained, first the rows, then the choices.
+
+    Args:
+        embedded: The unit.
+        run_jobs: Does the work.
+        there: Lines that are done; those of ``unit.known`` are, too.
+    """
+    unit = embedded.unit
+    results: dict[Line, Result] = dict(unit.known) | dict(there or {})
+    rows = [row for row in unit.rows if there is None or unit.needs_all_seeds(row)]
+    yield from _noted(_score_rows(embedded, rows, list(embedded.found), run_jobs), results)
+    judged = [judge_job(embedded, *judgement) for judgement in unit.judged()]
+    yield from chosen_lines(embedded, results, dict(run_jobs(judged)), run_jobs)
+
+
+def _score_rows(
+    embedded: EmbeddedUnit, rows: Sequence[Row], part: Sequence[Trained], run_jobs: RunJobs
+) -> Iterator[Result]:
+    """Missing lines of some rows, of the models of a part."""
+    unit = embedded.unit
+    blanks: dict[Line, tuple[Result, Embedded]] = {}
+    jobs: list[Job] = []
+    for row in sorted(rows, key=lambda row: row.options.get("probe") not in SLOW_PROBES):
+        for seed in unit.seeds:
+            line, trained = (row.name, seed), (row.base, seed)
+            if line not in unit.todo or trained not in part:
+                continue
+            blank, one = unit.blank(*line), embedded.found[trained]
+            if isinstance(one, str):
+                yield failed(blank, one)
+                continue
+            blanks[line] = blank, one
+            jobs.append(_score_job(embedded, line, row, one, seed))
+    for key, answer in run_jobs(jobs):
+        blank, one = blanks[key]
+        if isinstance(answer, Outcome):
+            yield filled(blank, one, answer)
+        else:
+            yield failed(blank, answer)
+
+
+def _noted(results: Iterator[Result], there: dict[Line, Result]) -> Iterator[Result]:
+    """The same results, each entered in a table on its way."""
+    for result in results:
+        if not result.error:
+            there[result.configuration, result.seed] = result
+        yield result
+
+
+def _score_job(embedded: EmbeddedUnit, line: Line, row: Row, one: Embedded, seed: int) -> Job:
+    unit = embedded.unit
+    score = tasks.tags(unit.task)["reading"].score
+    args = (one.R_train, one.R_test, embedded.y_train, embedded.y_test)
+    if not (unit.criteria and row.grid):
+        return Job(line, score, args, row.options)
+    evidence = {
+        "y": embedded.y_train,
+        "distances": embedded.distances(row.grid),
+        "others": embedded.others(row.base, seed),
+    }
+    return Job(line, _score_and_judge, (score, args, row.options, evidence))
+
+
+def _score_and_judge(
+    score: Any, args: tuple[Any, ...], options: Mapping[str, Any], evidence: Mapping[str, Any]
+) -> Outcome:
+    from softclt.selection import training_scores
+
+    outcome: Outcome = score(*args, **options)
+    return replace(outcome, metrics=outcome.metrics | training_scores(args[0], **evidence))

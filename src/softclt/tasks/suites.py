@@ -1,0 +1,350 @@
+"""Suites: data sets x configurations x seeds, as ``suites.toml`` or a file of your own says.
+
+The head of ``suites.toml`` documents the format.
+"""
+
+import inspect
+import itertools
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from softclt.methods import EmbeddingEnsemble, methods
+from softclt.tasks.base import tasks, tau_choice_of
+from softclt.validation import check_choice, check_range
+
+STRATEGIES = ("train", "unlabelled", "oracle")
+ORACLE = "oracle"
+
+_OF_BOTH = ("method", "preset", "params", "probe", "chosen_probe", "replicas", "select", "options")
+_OF_A_SUITE = ("about", "task", "data", "seeds", "groups", "criteria", "configurations", *_OF_BOTH)
+_OF_A_CONFIGURATION = ("like", "members", "grid", "control", *_OF_BOTH)
+ARCHIVES = "archives"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: one line of results for each data set and seed.
+
+    Attributes:
+        base: Name of the model; rows with the same base read the same embedding.
+        options: Of the task, e.g. ``{"probe": "ridge"}``.
+        control: Name of the row that differs in softness alone.
+        grid: Name of the configuration whose grid the model is a point of; empty for others.
+    """
+
+    name: str
+    base: str
+    model: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+    control: str = ""
+    grid: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A row whose model is chosen from a grid, for each data set and seed anew.
+
+    Attributes:
+        grid: Name of the configuration that has the grid.
+        strategy: What the choice looks at: ``"train"``, ``"unlabelled"`` or ``"oracle"``.
+        points: The grid, by parameter.
+        preferred: Position of the point to take among equals; None is the first.
+    """
+
+    name: str
+    grid: str
+    strategy: str
+    points: Mapping[str, Sequence[Any]]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    control: str = ""
+    preferred: int | None = None
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What is to be run, all models built.
+
+    Attributes:
+        data: Entries as `Sets.find` takes them.
+        archives: What archives have in full.
+        criteria: Whether lines of grid points also hold every criterion of `softclt.selection`.
+    """
+
+    name: str
+    task: str
+    data: Sequence[Any]
+    seeds: int
+    rows: tuple[Row, ...]
+    choices: tuple[Choice, ...]
+    groups: tuple[str, ...] = ()
+    archives: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    criteria: bool = False
+    about: str = ""
+
+
+def shipped_suites() -> dict[str, str]:
+    """Names of the suites that come with the library, and what they are about."""
+    tables = _read(None)
+    return {name: table.get("about", "") for name, table in tables.items() if name != ARCHIVES}
+
+
+def read_suite(
+    name: str,
+    *,
+    configurations: Sequence[str] = (),
+    methods_only: Sequence[str] = (),
+    select: Sequence[str] | None = None,
+    seeds: int | None = None,
+    device: str | None = None,
+) -> Suite:
+    """The suite of a shipped name, ``FILE.toml`` or ``FILE.toml:NAME``.
+
+    Args:
+        name: A file needs a name behind it only where it holds several suites.
+        configurations: Keep these alone.
+        methods_only: Keep configurations of these methods alone.
+        select: Strategies for every grid, instead of the suite's own; ``["default"]`` is none.
+        seeds: Their number, instead of the suite's own.
+        device: For all models.
+    """
+    file, _, wanted = name.partition(":") if ".toml" in name else ("", "", name)
+    tables = _read(Path(file) if file else None)
+    archives = {**_read(None)[ARCHIVES], **tables.get(ARCHIVES, {})}
+    suites = {key: table for key, table in tables.items() if key != ARCHIVES}
+    if file and not wanted and len(suites) == 1:
+        wanted = next(iter(suites))
+    if wanted not in suites:
+        hint = f"say which: {file}:NAME" if file and not wanted else "or give a file, FILE.toml"
+        raise ValueError(f"unknown suite {wanted!r}; known: {', '.join(suites)}; {hint}")
+    reader = _Reader(wanted, suites[wanted], device, select)
+    chosen = reader.chosen(configurations, methods_only)
+    rows, choices = reader.rows(chosen)
+    table = suites[wanted]
+    seeds = table.get("seeds", 3) if seeds is None else seeds
+    check_range(seeds, "seeds", 1)
+    data = table.get("data", [])
+    if not data:
+        raise ValueError(f"the suite {wanted!r} names no data; give it data = ['ucr/*'], ...")
+    return Suite(
+        name=wanted,
+        task=reader.task,
+        data=[_beside(entry, Path(file)) for entry in data] if file else data,
+        seeds=seeds,
+        rows=tuple(rows),
+        choices=tuple(choices),
+        groups=tuple(table.get("groups", ())),
+        archives=archives,
+        criteria=bool(table.get("criteria", False)),
+        about=table.get("about", ""),
+    )
+
+
+def _read(path: Path | None) -> dict[str, Any]:
+    try:
+        text = (files("softclt") / "suites.toml" if path is None else path).read_text("utf-8")
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path} is no TOML: {error}") from None
+
+
+def _beside(entry: Any, file: Path) -> Any:
+    """Paths of data are relative to the suite's own file."""
+    if isinstance(entry, str) and entry.startswith("."):
+        return str(file.parent / entry)
+    return entry
+
+
+class _Reader:
+    """From the table of a suite to rows and choices."""
+
+    def __init__(
+        self,
+        name: str,
+        table: Mapping[str, Any],
+        device: str | None,
+        select: Sequence[str] | None,
+    ) -> None:
+        _check_keys(table, _OF_A_SUITE, f"the suite {name!r}")
+        self.task = table.get("task", "classification")
+        known = inspect.signature(tasks[self.task]).parameters
+        self._has_probe = "probe" in known
+        self._device = device
+        self._select = None if select is None else [s for s in select if s != "default"]
+        own = table.get("configurations", {})
+        if not own:
+            raise ValueError(f"the suite {name!r} has no configurations")
+        common = {key: table[key] for key in _OF_BOTH if key in table}
+        self._tables = {key: self._inherited(key, own, common, ()) for key in own}
+
+    def _inherited(
+        self, name: str, own: Mapping[str, Any], common: Mapping[str, Any], below: tuple[str, ...]
+    ) -> dict[str, Any]:
+        """A configuration with what it is ``like``, and what holds for the whole suite."""
+        if name not in own or name in below:
+            raise ValueError(
+                f"configuration {below[-1]!r} is like {name!r}; expected another one of "
+                f"{', '.join(own)}"
+            )
+        table = own[name]
+        _check_keys(table, _OF_A_CONFIGURATION, f"the configuration {name!r}")
+        base = dict(common)
+        if "like" in table:
+            base = self._inherited(table["like"], own, common, (*below, name))
+        params = base.get("params", {}) | table.get("params", {})
+        return base | {key: table[key] for key in table if key != "like"} | {"params": params}
+
+    def chosen(self, configurations: Sequence[str], methods_only: Sequence[str]) -> list[str]:
+        """Names of the configurations to run."""
+        for asked in configurations:
+            check_choice(asked, list(self._tables), "a configuration")
+        for asked in methods_only:
+            methods[asked]
+        return [
+            name
+            for name, table in self._tables.items()
+            if (not configurations or name in configurations)
+            and (not methods_only or table.get("method", "ts2vec") in methods_only)
+        ]
+
+    def rows(self, names: Iterable[str]) -> tuple[list[Row], list[Choice]]:
+        """All rows of some configurations."""
+        rows: list[Row] = []
+        choices: list[Choice] = []
+        for name in names:
+            table = self._tables[name]
+            grid = {key: _plain(values) for key, values in table.get("grid", {}).items()}
+            points = [
+                dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
+            ]
+            taken = []
+            for point in points:
+                inside = ", ".join(_word(value) for value in point.values())
+                base = f"{name}({inside})" if grid else name
+                model = self._model(name, point)
+                taken.append(model)
+                for options, end in self._readings(name, "probe"):
+                    control = self._control(name, options)
+                    rows.append(
+                        Row(base + end, base, model, options, control, name if grid else "")
+                    )
+            if grid:
+                choices += self._choices(name, grid, _default_of(taken))
+        return rows, choices
+
+    def _choices(
+        self, name: str, grid: Mapping[str, Sequence[Any]], preferred: int | None
+    ) -> list[Choice]:
+        strategies = self._tables[name].get("select", ()) if self._select is None else self._select
+        found = []
+        for strategy in strategies:
+            check_choice(strategy, STRATEGIES, "select")
+            # The best on the test set is known for the probes that read all points, no others.
+            key = "probe" if strategy == ORACLE else "chosen_probe"
+            for options, end in self._readings(name, key):
+                found.append(
+                    Choice(
+                        name=f"{name} {strategy}{end}",
+                        grid=name,
+                        strategy=strategy,
+                        points=grid,
+                        options=options,
+                        control=self._control(name, options),
+                        preferred=preferred,
+                    )
+                )
+        return found
+
+    def _probes(self, name: str, key: str) -> list[str]:
+        table = self._tables[name]
+        probe = table.get(key, table.get("probe", "svm"))
+        return [probe] if isinstance(probe, str) else list(probe)
+
+    def _readings(self, name: str, key: str) -> list[tuple[dict[str, Any], str]]:
+        """Options of the task for each row that a model gives, and the end of the row's name."""
+        options = dict(self._tables[name].get("options", {}))
+        if not self._has_probe:
+            return [(options, "")]
+        several = len({*self._probes(name, "probe"), *self._probes(name, "chosen_probe")}) > 1
+        return [
+            (options | {"probe": probe}, f" · {probe}" if several else "")
+            for probe in self._probes(name, key)
+        ]
+
+    def _control(self, name: str, options: Mapping[str, Any]) -> str:
+        """Name of the row that is the control: same options of the task."""
+        control = self._tables[name].get("control", "")
+        if not control:
+            return ""
+        check_choice(control, list(self._tables), f"the control of {name!r}")
+        if self._tables[control].get("grid"):
+            raise ValueError(f"the control {control!r} of {name!r} has a grid; expected one model")
+        for own, end in self._readings(control, "probe"):
+            if own == options:
+                return f"{control}{end}"
+        raise ValueError(
+            f"{name!r} is read with {dict(options)}, its control {control!r} is not; "
+            "a control needs the same probes"
+        )
+
+    def _model(self, name: str, point: Mapping[str, Any]) -> Any:
+        table = self._tables[name]
+        kind = methods[table.get("method", "ts2vec")]
+        params = {key: _plain(value) for key, value in table["params"].items()} | dict(point)
+        known = list(inspect.signature(kind).parameters)
+        if self._device is not None and "device" in known:
+            params["device"] = self._device
+        unknown = [key for key in params if key not in known]
+        if unknown:
+            raise ValueError(
+                f"configuration {name!r}: {kind.__name__} has no parameter {unknown[0]!r}; "
+                f"known: {', '.join(known)}"
+            )
+        preset = table.get("preset")
+        model = kind(**params) if preset is None else kind.from_preset(preset, **params)
+        members = table.get("members")
+        if members is None and "replicas" not in table:
+            return _checked(name, model, [model])
+        different = None if members is None else [_plain(own) for own in members]
+        n_members = table.get("replicas", len(members or ()))
+        ensemble = EmbeddingEnsemble(model, n_members, param_list=different)
+        return _checked(name, ensemble, ensemble.new_members())
+
+
+def _checked(name: str, model: Any, learners: Sequence[Any]) -> Any:
+    """The model, if its parameters are such that it can be fitted."""
+    for learner in learners:
+        try:
+            learner._check_parameters()
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"configuration {name!r}: {error}") from None
+    return model
+
+
+def _check_keys(table: Mapping[str, Any], known: Sequence[str], title: str) -> None:
+    for key in table:
+        if key not in known:
+            raise ValueError(f"{title} has no key {key!r}; known: {', '.join(sorted(known))}")
+
+
+def _plain(value: Any) -> Any:
+    """TOML has no null: ``"none"`` stands for None, in lists and tables too."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return None if value == "none" else value
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return "none"
+    return f"{value:g}" if isinstance(value, (int, float)) and value is not True else str(value)
+
+
+def _default_of(taken: Sequence[Any]) -> int | None:
+    """Position of the model that is nothing but the library's defaults in what a grid varies."""
+    return next((i for i, model in enumerate(taken) if tau_choice_of(model) == "default"), None)
