@@ -8,6 +8,7 @@ from softclt import functional as F
 PATHS = {
     "whole": {},
     "blocks": {"_WHOLE": 1, "_BLOCK": 30},
+    "upper half and tiles": {"_ROWS": 2, "_FLAT": 3, "_TILE": 2},
     "by lag": {"_DENSE": 0},
     "blocks by lag": {"_WHOLE": 1, "_BLOCK": 30, "_DENSE": 0},
 }

@@ -1,0 +1,61 @@
+"""What the paper prints for the tables that a suite runs again, from ``paper.toml``."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A mean that the paper prints.
+
+    Attributes:
+        table: Where it stands.
+        row: What the paper calls it.
+        value: Share of one.
+        sets: How many data sets it is the mean of; 0 where the paper does not say.
+        tau: How the taus were chosen.
+        ours: Our rows that stand beside it, without their probe.
+        group: Kind of group and group, where the mean is that of a part of the data sets.
+    """
+
+    table: str
+    row: str
+    value: float
+    sets: int
+    tau: str
+    ours: tuple[str, ...]
+    group: tuple[str, str] | None = None
+
+
+@cache
+def _tables() -> dict[str, tuple[Printed, ...]]:
+    text = files("softclt.reports").joinpath("paper.toml").read_text(encoding="utf-8")
+    content = tomllib.loads(text)
+    found: dict[str, list[Printed]] = {}
+    for table in content["table"]:
+        group = tuple(table["group"]) if "group" in table else None
+        for value in table["values"]:
+            entry = Printed(
+                table["name"],
+                value["row"],
+                value["value"] / 100,
+                table["sets"],
+                content["tau"][value["tau"]],
+                tuple(value["ours"]),
+                group,
+            )
+            for suite in table["suites"]:
+                found.setdefault(suite, []).append(entry)
+    return {suite: tuple(entries) for suite, entries in found.items()}
+
+
+def printed(suite: str, metric: str = "accuracy") -> tuple[Printed, ...]:
+    """What the paper prints for a suite: mean accuracies only.
+
+    Example:
+        >>> [(entry.row, entry.value) for entry in printed("ucr")]
+        [('TS2Vec', 0.83), ('TS2Vec + SoftCLT', 0.85)]
+    """
+    return _tables().get(suite, ()) if metric.rpartition(".")[2] == "accuracy" else ()

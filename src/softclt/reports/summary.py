@@ -1,0 +1,149 @@
+"""The first screen of a report: what was compared, what softness adds, who is ahead."""
+
+import math
+
+from softclt.reports.analysis import LEVEL, Analysis, Difference
+from softclt.reports.document import Cell, Column, Grid, Line, Section, number, words
+from softclt.reports.labels import (
+    INTERVAL_WORDS,
+    TAU_WORDS,
+    oracle_notes,
+    p_text,
+    row_kind,
+    row_name,
+    tau_text,
+)
+from softclt.reports.metric import Metric
+
+
+def summary_section(analysis: Analysis, name: str) -> Section:
+    """What was compared on what, how taus were chosen, and soft minus control in words."""
+    grids = (softness_grid(analysis),) if analysis.differences else ()
+    text = [_what_was_compared(analysis), _how_taus_were_chosen(analysis)]
+    points = [_in_words(one, analysis.metric) for one in analysis.differences]
+    if rows := analysis.without_control:
+        points.append(
+            f"No hard control is known for {words([row.name for row in rows])}, so nothing is "
+            "said about what softness adds there."
+        )
+    return Section(f"Summary{name}", tuple(filter(None, text)), tuple(points), grids)
+
+
+def softness_grid(analysis: Analysis) -> Grid:
+    """Every soft row beside its control, with an interval: the main result."""
+    metric, differences = analysis.metric, analysis.differences
+    ends = [abs(end) for one in differences for end in (one.low, one.high) if end == end]
+    scale = max([*ends, *(abs(one.mean) for one in differences), 1e-12])
+    lines = []
+    for one in differences:
+        ends_text = f"{metric.difference(one.low, 1)} to {metric.difference(one.high, 1)}"
+        span = (one.low / scale, one.mean / scale, one.high / scale)
+        cells = (
+            Cell(row_name(one.row)),
+            Cell(tau_text(one.row)),
+            Cell(one.control.name),
+            number(metric.difference(one.mean, 1), one.mean, strong=True),
+            number(ends_text, one.low, span=span),
+            Cell("upper bound" if one.row.oracle else one.verdict(metric.lower_is_better)),
+            number(metric.text(one.own_mean), one.own_mean),
+            number(metric.text(one.control_mean), one.control_mean),
+            number(metric.text(one.spread, 1), one.spread),
+            Cell(f"{one.wins} / {one.ties} / {one.losses}", one.wins - one.losses),
+            number(p_text(one.p), one.p),
+            number(str(len(one.by_set)), len(one.by_set)),
+        )
+        lines.append(Line(cells, row_kind(one.row)))
+    tested = sum(not one.row.oracle for one in differences)
+    notes = [
+        f"Difference: soft minus control, paired by data set and seed{_unit(metric)}. Interval: "
+        f"{100 * LEVEL:.0f} %, {INTERVAL_WORDS[analysis.interval_method]}. Seeds: standard "
+        "deviation of the mean difference from seed to seed.",
+        "p: two-sided Wilcoxon signed-rank test over data sets, with Holm's correction for "
+        f"{tested} comparison{'s' if tested != 1 else ''}.",
+    ]
+    return Grid(
+        "What softness adds: each soft row against its own hard control",
+        (
+            Column("row", numeric=False),
+            Column("tau", numeric=False, about="how the taus were chosen"),
+            Column("control", numeric=False, about="the row that differs in softness alone"),
+            Column("difference"),
+            Column(f"{100 * LEVEL:.0f} % interval", about="of the mean difference, over data sets"),
+            Column("verdict", numeric=False),
+            Column("mean"),
+            Column("control's mean"),
+            Column("seeds ±", about="of the mean difference, over seeds"),
+            Column("won / tied / lost", about="data sets"),
+            Column("p"),
+            Column("sets"),
+        ),
+        tuple(lines),
+        (*notes, *oracle_notes(analysis.table.rows)),
+    )
+
+
+def _what_was_compared(analysis: Analysis) -> str:
+    table = analysis.table
+    own = [row for row in table.rows if not row.published]
+    others = [row for row in table.rows if row.published]
+    seeds = sorted({len(found) for row in own for found in row.scores.values()})
+    seeds_text = words([str(n) for n in seeds], " or ") + (" seed" if seeds == [1] else " seeds")
+    probes = sorted({row.probe for row in own if row.probe})
+    parts = [
+        f"{len(own)} configurations of {words(sorted({row.method for row in own}))} on "
+        f"{len(table.datasets)} data sets with {seeds_text} each"
+        + (f", read by {words(probes)}" if probes else "")
+        + f"; {analysis.metric.about}."
+    ]
+    if others:
+        sources = words(list(dict.fromkeys(row.source for row in others)))
+        parts.append(
+            f"Beside them {len(others)} published methods ({sources}); their scores were not "
+            "run again here."
+        )
+    if len(analysis.common) < len(table.datasets):
+        parts.append(
+            f"Means and ranks use the {len(analysis.common)} data sets that all compared rows have."
+        )
+    return " ".join(parts)
+
+
+def _how_taus_were_chosen(analysis: Analysis) -> str:
+    by_choice: dict[str, list[str]] = {}
+    for row in analysis.table.rows:
+        if row.kind == "soft":
+            by_choice.setdefault(row.tau_choice, []).append(row.name)
+    if not by_choice:
+        return ""
+    return (
+        "How the taus were chosen: "
+        + "; ".join(
+            f"{words(names)}: {TAU_WORDS.get(choice, choice)}"
+            for choice, names in by_choice.items()
+        )
+        + "."
+    )
+
+
+def _in_words(one: Difference, metric: Metric) -> str:
+    """One soft row in a sentence for somebody who only reads this."""
+    low, high = metric.difference(one.low, 1), metric.difference(one.high, 1)
+    around = "" if math.isnan(one.low) else f" ({100 * LEVEL:.0f} % interval {low} to {high})"
+    verdict = one.verdict(metric.lower_is_better)
+    sets = f"{len(one.by_set)} data set{'s' if len(one.by_set) != 1 else ''}"
+    text = (
+        f"{row_name(one.row)}: {metric.text(one.own_mean)} against {metric.text(one.control_mean)} "
+        f"of {one.control.name}, {metric.difference(one.mean, 1)}{metric.unit}{around} on {sets}: "
+    )
+    if one.row.oracle:
+        return f"{text}an upper bound, since the test set chose the taus."
+    said = {
+        "better": "softness helps.",
+        "worse": "softness hurts.",
+        "no difference shown": "the interval holds 0, so no difference is shown.",
+    }
+    return text + said.get(verdict, f"{verdict}.")
+
+
+def _unit(metric: Metric) -> str:
+    return ", in points of per cent" if metric.percent else ""
