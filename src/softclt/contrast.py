@@ -12,11 +12,10 @@ term is r_a . sum_b(w_ab r_b), a convolution over time that needs no (K, K) matr
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 # Similarities held at a time, in elements. A group of up to _WHOLE is taken in one piece: then the
@@ -32,43 +31,19 @@ _FLAT = 1024
 _TILE = 256
 
 
-def contrast(
-    z1: Tensor,
-    z2: Tensor,
-    weights: Tensor | None,
-    mask: Tensor | None,
-    normalize: bool,
-    by_lag: bool = False,
-) -> Tensor:
-    """Mean loss of all anchors, contrasted within each group.
+class Term(NamedTuple):
+    """Targets of a loss, and what it counts.
 
-    Args:
-        z1, z2: Two views of the same vectors, float32 or better, ``(..., G, K, M)``.
-        weights: Targets ``(K, K)``, or by lag ``(K,)`` or shorter; also with the leading shape.
-        mask: ``(G, K)``, also with the leading shape; where it is False, z must be 0.
-        normalize: Divide the weights of each anchor by their sum.
-        by_lag: How to read ``weights``.
+    Attributes:
+        weights: ``(K, K)``, or by lag ``(K,)`` or shorter; also with a leading axis of L. None:
+            hard.
+        share: Factor on the loss, one number or ``(L,)``.
+        by_lag: How to read the weights.
     """
-    lead, (g, k, m) = z1.shape[:-3], z1.shape[-3:]
-    if weights is not None:
-        weights = _check_weights(weights.detach().to(z1), lead, k, by_lag)
-        if by_lag and k <= _DENSE:
-            steps = torch.arange(k, device=z1.device)
-            weights, by_lag = _lag_matrix(weights, steps, steps), False
-    if k == 1:
-        return zero_with_gradient(z1, z2)
-    if mask is not None:
-        mask = mask.reshape(-1, g, k)
-    problem = _Problem(weights, by_lag and weights is not None, mask, normalize)
-    wants_grad = torch.is_grad_enabled() and (z1.requires_grad or z2.requires_grad)
-    flat1, flat2 = (z.reshape(-1, g, k, m) for z in (z1, z2))
-    loss: Tensor = _Contrast.apply(flat1, flat2, problem, wants_grad)  # type: ignore[no-untyped-call]
-    return loss.reshape(lead)
 
-
-def zero_with_gradient(z1: Tensor, z2: Tensor) -> Tensor:
-    """Zero of the leading shape that still has a (zero) gradient, whatever z holds."""
-    return (z1[..., :0] + z2[..., :0]).sum(dim=(-3, -2, -1))
+    weights: Tensor | None
+    share: float | Tensor = 1.0
+    by_lag: bool = False
 
 
 class _Problem(NamedTuple):
@@ -78,34 +53,28 @@ class _Problem(NamedTuple):
     by_lag: bool
     mask: Tensor | None  # (L | 1, G, K)
     normalize: bool
+    share: float | Tensor  # of the loss: one number or (L, 1, 1)
 
 
-def _check_weights(weights: Tensor, lead: torch.Size, k: int, by_lag: bool) -> Tensor:
+def _problem(term: Term, z: Tensor, mask: Tensor | None, normalize: bool) -> _Problem:
+    k, weights, by_lag = z.shape[2] // 2, term.weights, term.by_lag
+    if weights is not None:
+        weights = _check_weights(weights.detach().to(z), len(z), k, by_lag)
+        if by_lag and k <= _DENSE:
+            steps = torch.arange(k, device=z.device)
+            weights, by_lag = _lag_matrix(weights, steps, steps), False
+    share = term.share.view(-1, 1, 1) if isinstance(term.share, Tensor) else term.share
+    return _Problem(weights, by_lag and weights is not None, mask, normalize, share)
+
+
+def _check_weights(weights: Tensor, n_lead: int, k: int, by_lag: bool) -> Tensor:
     """Weights as ``(L | 1, K, K)``, or ``(L | 1, band)`` by lag."""
     own = weights.shape[-1:] if by_lag else weights.shape[-2:]
     fits = 1 <= own[0] <= k if by_lag else own == (k, k)
-    if not fits or weights.shape not in (own, (*lead, *own)):
+    if not fits or weights.shape[: -len(own)].numel() not in (1, n_lead):
         expected = f"({k},) or shorter by lag" if by_lag else f"({k}, {k})"
         raise ValueError(f"weights have shape {tuple(weights.shape)}; expected {expected}")
     return weights.reshape(-1, *own)
-
-
-class _Contrast(torch.autograd.Function):
-    """The loss with its gradient taken on the way, so that backward only scales it."""
-
-    @staticmethod
-    def forward(ctx: Any, z1: Tensor, z2: Tensor, problem: _Problem, wants_grad: bool) -> Tensor:
-        with torch.autocast(z1.device.type, enabled=False), _full_precision():
-            loss, grad = _loss_and_gradient(z1, z2, problem, wants_grad)
-        ctx.save_for_backward(grad)
-        return loss
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad_loss: Tensor) -> tuple[Tensor | None, ...]:
-        (grad,) = ctx.saved_tensors  # (L, G, 2K, M)
-        grad1, grad2 = (grad_loss.reshape(-1, 1, 1, 1) * grad).chunk(2, dim=-2)
-        return grad1, grad2, None, None
 
 
 # Where matrix products may be rounded to TF32 or bfloat16; torch before 2.9 has one switch for all.
@@ -117,7 +86,7 @@ _MATMULS = [
 
 
 @contextmanager
-def _full_precision() -> Iterator[None]:
+def full_precision() -> Iterator[None]:
     """No TF32: the two terms cancel, and must come from the same rounding."""
     if not _MATMULS:
         legacy = torch.get_float32_matmul_precision()
@@ -134,15 +103,27 @@ def _full_precision() -> Iterator[None]:
             torch.set_float32_matmul_precision(legacy)
 
 
-def _loss_and_gradient(
-    z1: Tensor, z2: Tensor, problem: _Problem, wants_grad: bool
-) -> tuple[Tensor, Tensor | None]:
-    """Loss ``(L,)`` of views ``(L, G, K, M)`` and, if wanted, its gradient ``(L, G, 2K, M)``."""
-    n_lead, g, k, m = z1.shape
-    z = torch.cat([z1, z2], dim=-2)
-    grad = torch.empty_like(z) if wants_grad else None
+def contrast(
+    z: Tensor, term: Term, mask: Tensor | None, normalize: bool, grad: Tensor | None
+) -> Tensor:
+    """Mean loss of all anchors, contrasted within each group, times the term's share: ``(L,)``.
+
+    Args:
+        z: Two views of the same vectors, one behind the other, float32 or better, contiguous
+            ``(L, G, 2K, M)``; 0 where masked.
+        term: Targets, and what the loss counts.
+        mask: ``(L | 1, G, K)``, False where a vector is not there.
+        normalize: Divide the weights of each anchor by their sum.
+        grad: Of z's shape: gets the gradient, or None.
+    """
+    n_lead, g, k, m = z.shape[0], z.shape[1], z.shape[2] // 2, z.shape[3]
+    problem = _problem(term, z, mask, normalize)
+    if k == 1:
+        if grad is not None:
+            grad.zero_()
+        return z.new_zeros(n_lead)
     positive, z_sum = _weight_sums(problem, z)  # W_ii and Z_i, the same for both views of i
-    share = _share_of_anchor(problem, z_sum, 2 * g * k)
+    share = _share_of_anchor(problem, z_sum, 2 * g * k) * problem.share
     matrix, pull = None, share * positive
     if problem.weights is not None and not problem.by_lag:
         matrix, pull = problem.weights, share
@@ -157,13 +138,14 @@ def _loss_and_gradient(
         by_anchor(share * z_sum),
         by_anchor(pull),
         matrix,
-        None if problem.mask is None else by_anchor(problem.mask),
+        None if mask is None else by_anchor(mask),
         None if grad is None else grad.view(-1, 2 * k, m),
     )
     loss = losses.view(n_lead, g).sum(dim=-1)
     if problem.by_lag:
-        loss = loss - _attract_by_lag(z1 + z2, problem, share, grad)
-    return loss, grad
+        view1, view2 = z.chunk(2, dim=-2)
+        loss = loss - _attract_by_lag(view1 + view2, problem, share, grad)
+    return loss
 
 
 def _weight_sums(problem: _Problem, z: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,17 +1,19 @@
 """Soft contrastive losses as pure functions: embeddings and weights in, a scalar out.
 
 Every loss is a mean over anchors of the paper's cross-entropy against soft targets; the arithmetic
-is in :mod:`softclt.contrast`. ``weights`` are targets: no gradient flows into them.
+is in :mod:`softclt.contrast` and :mod:`softclt.hierarchy`. ``weights`` are targets: no gradient
+flows into them.
 """
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from softclt.contrast import contrast, zero_with_gradient
+from softclt.contrast import Term
+from softclt.hierarchy import Level, sum_of_levels
 
 TemporalWeights = Callable[[int, int], Tensor]
 
@@ -47,7 +49,7 @@ def soft_instance_loss(
         normalize_weights: Divide the weights of each anchor by their sum.
     """
     z1, z2, mask = _check_views(z1, z2, mask)
-    return _contrast_series(z1, z2, mask, weights, normalize_weights)
+    return sum_of_levels(z1, z2, [Level(Term(weights), None, _flat(mask))], normalize_weights)
 
 
 def soft_temporal_loss(
@@ -68,8 +70,8 @@ def soft_temporal_loss(
         normalize_weights: Divide the weights of each anchor by their sum.
     """
     z1, z2, mask = _check_views(z1, z2, mask)
-    by_lag = weights is not None and weights.ndim == 1
-    return contrast(z1, z2, weights, mask, normalize_weights, by_lag)
+    term = Term(weights, by_lag=weights is not None and weights.ndim == 1)
+    return sum_of_levels(z1, z2, [Level(None, term, _flat(mask))], normalize_weights)
 
 
 def hierarchical_loss(
@@ -103,61 +105,48 @@ def hierarchical_loss(
             processes, in whose order ``instance_weights`` are, and steps within their series. The
             mean over processes, of losses and of gradients, is what one would have of the batch.
     """
-    own = _Views(*_check_views(z1, z2, mask))
+    z1, z2, mask = _check_views(z1, z2, mask)
     group = None if group is None or group.size == 1 else group
-    everyone = own if group is None else own.gathered(group)
+    everyone = mask if mask is None or group is None else group.gather(mask, -2)
     longest = [z1.shape[-2]]  # one number for each mask
-    if everyone.mask is not None:
-        lengths = _lengths(everyone.mask)  # (..., N)
+    if mask is not None and everyone is not None:
+        lengths = _lengths(everyone)  # (..., N)
         longest = lengths.reshape(-1, lengths.shape[-1]).amax(dim=-1).tolist()
+        t = max(1, *longest)  # what is masked in all series is not there
+        z1, z2, mask, everyone = z1[..., :t, :], z2[..., :t, :], mask[..., :t], everyone[..., :t]
     n_levels = [min(t.bit_length(), max_levels or t.bit_length()) for t in longest]
-    levels = list(_pyramid(own, max(n_levels), max(longest)))
-    all_levels = levels if group is None else _pyramid(everyone, max(n_levels), max(longest))
-    total = own.z1.new_zeros(own.z1.shape[:-3])
-    for level, (own, everyone) in enumerate(zip(levels, all_levels, strict=True)):
+    part: float | Tensor = 1 / max(1, n_levels[0])  # of a level in the mean
+    if len(n_levels) > 1:
+        part = 1 / z1.new_tensor(n_levels).clamp_min_(1)
+    levels = []
+    for level, own in enumerate(_pooled_masks(mask, max(n_levels))):
         steps = [t >> level for t in longest]
+        instance = temporal = None
         if isinstance(lam, Tensor) or lam > 0:
-            loss = _contrast_series(*everyone, instance_weights, normalize_weights)
-            total = total + lam * loss
+            instance = Term(instance_weights, lam * part)
         if max(steps) > 1 and (isinstance(lam, Tensor) or lam < 1):
             weights = None
             if temporal_weights is not None:
-                weights = _lag_weights(temporal_weights, steps, level, total.shape)
-            loss = contrast(own.z1, own.z2, weights, own.mask, normalize_weights, by_lag=True)
-            if group is not None and own.mask is not None and everyone.mask is not None:
-                n_own, n_all = (m.sum(dim=(-2, -1)) for m in (own.mask, everyone.mask))
-                loss = loss * (group.size * n_own / n_all.clamp_min(1))
-            total = total + (1 - lam) * loss
-    if not total.requires_grad:
-        total = total + zero_with_gradient(own.z1, own.z2)  # nothing to contrast at any level
-    if len(n_levels) == 1:
-        return total / max(1, n_levels[0])
-    return total / total.new_tensor(n_levels).clamp_min_(1).view(total.shape)
+                weights = _lag_weights(temporal_weights, steps, level, z1.shape[:-3])
+            temporal = Term(weights, (1 - lam) * part, by_lag=True)
+        levels.append(Level(instance, temporal, own))
+    if group is None:
+        return sum_of_levels(z1, z2, levels, normalize_weights)
+    across, within = [], []
+    for here, all_real in zip(levels, _pooled_masks(everyone, len(levels)), strict=True):
+        across.append(Level(here.instance, None, all_real))
+        within.append(Level(None, _for_the_mean(here, all_real, group.size), here.mask))
+    loss = sum_of_levels(group.gather(z1, -3), group.gather(z2, -3), across, normalize_weights)
+    return loss + sum_of_levels(z1, z2, within, normalize_weights)
 
 
-class _Views(NamedTuple):
-    """Two views of the same series, zero where masked."""
-
-    z1: Tensor  # (..., N, T, M)
-    z2: Tensor
-    mask: Tensor | None  # (..., N, T)
-
-    def gathered(self, group: Group) -> "_Views":
-        """Those of all processes."""
-        mask = None if self.mask is None else group.gather(self.mask, -2)
-        return _Views(group.gather(self.z1, -3), group.gather(self.z2, -3), mask)
-
-
-def _pyramid(views: _Views, n_levels: int, longest: int) -> Iterator[_Views]:
-    """The views at each level, without the steps behind the longest series."""
-    lengths = None if views.mask is None else _lengths(views.mask)
-    for level in range(n_levels):
-        if level > 0:
-            views, lengths = _halve(views, lengths)
-        if views.mask is not None:
-            t = longest >> level
-            views = _Views(views.z1[..., :t, :], views.z2[..., :t, :], views.mask[..., :t])
-        yield views
+def _for_the_mean(level: Level, everyone: Tensor | None, size: int) -> Term | None:
+    """The temporal term, so that a mean over processes counts all real anchors alike."""
+    term, mask = level.temporal, level.mask
+    if term is None or mask is None or everyone is None:
+        return term
+    n_own, n_all = (m.sum(dim=(-2, -1)) for m in (mask, everyone))
+    return term._replace(share=term.share * size * n_own / n_all.clamp_min(1))
 
 
 def _check_views(
@@ -189,24 +178,25 @@ def _lengths(mask: Tensor) -> Tensor:
     return (mask * torch.arange(1, mask.shape[-1] + 1, device=mask.device)).amax(dim=-1)
 
 
-def _halve(views: _Views, lengths: Tensor | None) -> tuple[_Views, Tensor | None]:
-    """Pool pairs of steps, real ones only; steps beyond the halved lengths are masked."""
-    z1, z2, mask = views
-    if mask is None or lengths is None:
-        return _Views(_pool(z1), _pool(z2), None), None
-    masked = ~mask[..., None]
-    z1, z2 = (_pool(z.masked_fill(masked, float("-inf"))) for z in (z1, z2))
-    mask, lengths = _pool(mask[..., None])[..., 0], lengths // 2
-    mask = mask & (torch.arange(mask.shape[-1], device=mask.device) < lengths[..., None])
-    masked = ~mask[..., None]
-    return _Views(z1.masked_fill(masked, 0.0), z2.masked_fill(masked, 0.0), mask), lengths
+def _pooled_masks(mask: Tensor | None, n_levels: int) -> list[Tensor | None]:
+    """At each level ``(L | 1, N, T)``; a pooled step is real if any of its steps is.
+
+    Series halve with floor, as if nothing stood behind their last real step.
+    """
+    if mask is None:
+        return [None] * n_levels
+    lengths, masks = _lengths(mask), []
+    for _ in range(n_levels):
+        masks.append(_flat(mask))
+        half, lengths = mask.shape[-1] // 2, lengths // 2
+        either = mask[..., 0 : 2 * half : 2] | mask[..., 1 : 2 * half : 2]
+        mask = either & (torch.arange(half, device=mask.device) < lengths[..., None])
+    return masks
 
 
-def _pool(z: Tensor) -> Tensor:
-    """Maximum over pairs of steps ``(..., T, M)``; an odd last step is dropped."""
-    half = z.shape[-2] // 2
-    pairs = z[..., : 2 * half, :].reshape(*z.shape[:-2], half, 2, z.shape[-1])
-    return pairs.amax(dim=-2)
+def _flat(mask: Tensor | None) -> Tensor | None:
+    """A mask ``(..., N, T)`` as ``(L | 1, N, T)``."""
+    return None if mask is None else mask.reshape(-1, *mask.shape[-2:])
 
 
 def _lag_weights(
@@ -218,11 +208,3 @@ def _lag_weights(
     made = [temporal_weights(max(1, t), level) for t in steps]
     rows = [w if w.ndim == 1 else w.flatten(end_dim=-2)[i] for i, w in enumerate(made)]
     return pad_sequence(rows, batch_first=True).reshape(*lead, -1)
-
-
-def _contrast_series(
-    z1: Tensor, z2: Tensor, mask: Tensor | None, weights: Tensor | None, normalize: bool
-) -> Tensor:
-    """Contrast the N series of ``(..., N, T, M)`` at each step: T groups of N."""
-    mask = None if mask is None else mask.mT
-    return contrast(z1.transpose(-3, -2), z2.transpose(-3, -2), weights, mask, normalize)
