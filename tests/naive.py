@@ -1,5 +1,6 @@
 """Every formula as plain loops in the paper's notation: slow, and plainly right."""
 
+import cmath
 import itertools
 import math
 
@@ -472,3 +473,352 @@ def nearest_neighbour_accuracy(R, y):
         nearest = min((j for j in range(len(R)) if j != i), key=lambda j: row[j])
         right += y[nearest] == y[i]
     return right / len(y)
+
+
+# ------------------------------------------------------------------------------------------ causal
+# encode takes a window (D, W), NaN where missing, and keep (W,), and gives (W, M).
+
+
+def causal_steps(encode, X, context, hide_last=False):
+    """Each step of (N, D, T) as the last one of its own window of context + 1 steps: (N, T, M)."""
+    steps = []
+    for x in X:
+        steps.append([])
+        for t in range(x.shape[1]):
+            window = np.full((x.shape[0], context + 1), np.nan)
+            for back in range(min(t, context) + 1):
+                window[:, context - back] = x[:, t - back]
+            keep = np.ones(context + 1, dtype=bool)
+            keep[context] = not hide_last
+            steps[-1].append(encode(window, keep)[context])
+    return np.array(steps)
+
+
+# -------------------------------------------------------------------------------------------- CoST
+# z are (T, channels) arrays of one series; spectra are lists of complex numbers by frequency.
+
+
+def dft(values, length):
+    """Coefficients of the frequencies 0 to length // 2 of real values, followed by zeros."""
+    spectrum = []
+    for f in range(length // 2 + 1):
+        c = sum(x * cmath.exp(-2j * math.pi * f * t / length) for t, x in enumerate(values))
+        # Nothing turns at these two, and rounding must not decide between the phases pi and -pi.
+        spectrum.append(complex(c.real, 0.0) if f == 0 or 2 * f == length else c)
+    return spectrum
+
+
+def inverse_dft(spectrum, length):
+    """The real values that have this spectrum."""
+    values = []
+    for t in range(length):
+        total = spectrum[0].real
+        for f in range(1, length // 2 + 1):
+            twice = 1 if 2 * f == length else 2  # the other half mirrors this one
+            total += twice * (spectrum[f] * cmath.exp(2j * math.pi * f * t / length)).real
+        values.append(total / length)
+    return values
+
+
+def fourier_layer(z, weight, bias, length):
+    """A complex map (F, n_in, n_out) and bias (F, n_out) in each window of ``length`` steps."""
+    steps, n_in = z.shape
+    n_out = bias.shape[1]
+    out = np.zeros((steps, n_out))
+    for start in range(0, steps, length):
+        spectra = [dft(z[start : start + length, i], length) for i in range(n_in)]
+        for o in range(n_out):
+            mapped = [
+                sum(spectra[i][f] * weight[f][i][o] for i in range(n_in)) + bias[f][o]
+                for f in range(length // 2 + 1)
+            ]
+            values = inverse_dft(mapped, length)
+            for t in range(start, min(start + length, steps)):
+                out[t, o] = values[t - start]
+    return out
+
+
+def trend(z, kernels, biases):
+    """Mean of causal convolutions; kernels are (taps, n_in, n_out), the last tap is now."""
+    out = np.zeros((len(z), biases[0].shape[0]))
+    for kernel, bias in zip(kernels, biases, strict=True):
+        for t in range(len(z)):
+            out[t] += bias / len(kernels)
+            for back in range(min(t + 1, len(kernel))):
+                out[t] += z[t - back] @ kernel[len(kernel) - 1 - back] / len(kernels)
+    return out
+
+
+def queue_loss(queries, keys, queue, weights, temperature, normalize=False):
+    """Each positive against the queue alone; keys and weights are lists for each query."""
+    losses = []
+    for query, own, targets in zip(queries, keys, weights, strict=True):
+        if sum(targets) == 0:
+            continue
+        total = sum(targets) if normalize else 1.0
+        losses.append(
+            sum(
+                w / total * anchor_loss(query / temperature, [key, *queue], [1] + [0] * len(queue))
+                for key, w in zip(own, targets, strict=True)
+            )
+        )
+    return sum(losses) / len(losses) if losses else 0.0
+
+
+def amplitudes_and_phases(z, eps=1e-6):
+    """Of series (N, T, M) at each frequency, (N, F, M) each, of unit vectors at each step."""
+    spectra = []
+    for series in z:
+        unit = [step / math.sqrt(sum(x * x for x in step)) for step in series]
+        spectra.append([dft([step[m] for step in unit], len(unit)) for m in range(len(unit[0]))])
+    amplitudes, phases = [], []
+    for channels in spectra:
+        by_frequency = list(zip(*channels, strict=True))
+        amplitudes.append(
+            [[math.hypot(c.real + eps, c.imag + eps) for c in row] for row in by_frequency]
+        )
+        phases.append([[math.atan2(c.imag, c.real + eps) for c in row] for row in by_frequency])
+    return np.array(amplitudes), np.array(phases)
+
+
+def season_loss(z1, z2, W):
+    """Instance losses of amplitudes and of phases, their mean."""
+    views = zip(amplitudes_and_phases(z1), amplitudes_and_phases(z2), strict=True)
+    return sum(instance_loss(one, two, W) for one, two in views) / 2
+
+
+# ------------------------------------------------------------------------------ anomaly baselines
+# x is a list of numbers, one channel.
+
+
+def pareto_log_likelihood(y, shape, scale):
+    total = 0.0
+    for value in y:
+        if shape == 0:
+            total += -math.log(scale) - value / scale
+        else:
+            total += -math.log(scale) - (1 + 1 / shape) * math.log(1 + shape * value / scale)
+    return total
+
+
+def spot_stream(start, stream, risk, level, fit):
+    """Alarms and thresholds of one-sided SPOT; `fit` turns excesses into (shape, scale)."""
+    t, n = float(np.quantile(start, level)), len(start)
+    excesses = [v - t for v in start if v > t]
+
+    def limit():
+        shape, scale = fit(np.array(excesses))
+        ratio = risk * n / len(excesses)
+        return t + (-scale * math.log(ratio) if shape == 0 else scale / shape * (ratio**-shape - 1))
+
+    z, alarms, limits = limit(), [], []
+    for v in stream:
+        limits.append(z)
+        alarms.append(v > z)
+        if v > z:
+            continue
+        n += 1
+        if v > t:
+            excesses.append(v - t)
+            z = limit()
+    return alarms, limits
+
+
+def dspot_stream(start, stream, risk, level, depth, fit):
+    """DSPOT: SPOT on the distance to the mean of the last `depth` normal values."""
+    away = [start[i] - sum(start[i - depth : i]) / depth for i in range(depth, len(start))]
+    recent, alarms, seen = list(start[-depth:]), [], []
+    for v in stream:
+        distance = v - sum(recent) / depth
+        flags, _ = spot_stream(away, [*seen, distance], risk, level, fit)
+        alarms.append(flags[-1])
+        seen.append(distance)
+        if not flags[-1]:
+            recent = [*recent[1:], v]
+    return alarms
+
+
+def mean_of_last(x, i, n):
+    part = x[max(0, i - n + 1) : i + 1]
+    return sum(part) / len(part)
+
+
+def spectral_residual_scores(x, amplitude_window=3, score_window=40):
+    """Equations of the spectral residual, with a Fourier transform by its definition."""
+    last = x[-7:-1]
+    slope = sum((last[5] - last[j]) / (5 - j) for j in range(5)) / 5
+    values = list(x) + [last[1] + 5 * slope] * 5
+    n = len(values)
+    turn = [[np.exp(-2j * math.pi * k * t / n) for t in range(n)] for k in range(n)]
+    spectrum = [sum(v * turn[k][t] for t, v in enumerate(values)) for k in range(n)]
+    logs = [math.log(abs(f)) for f in spectrum]
+    residual = [logs[k] - mean_of_last(logs, k, amplitude_window) for k in range(n)]
+    back = [math.exp(residual[k]) * spectrum[k] / abs(spectrum[k]) for k in range(n)]
+    salient = [abs(sum(back[k] / turn[k][t] for k in range(n)) / n) for t in range(len(x))]
+    scores = []
+    for t in range(len(x)):
+        usual = mean_of_last(salient, t, score_window)
+        scores.append(min(abs(salient[t] - usual) / usual, 10) / 10)
+    return scores
+
+
+def fourier_scores(x, n_terms=5, neighbourhood=21, threshold=0.6, max_gap=10, max_region=50):
+    """Residual to a few Fourier terms, z-scores against neighbours, runs of one sign."""
+    n, half = len(x), neighbourhood // 2
+    mean = sum(x) / n
+    curve = [mean] * n
+    for k in range(1, n_terms):
+        a = sum(v * math.cos(2 * math.pi * k * t / n) for t, v in enumerate(x)) * 2 / n
+        b = sum(v * math.sin(2 * math.pi * k * t / n) for t, v in enumerate(x)) * 2 / n
+        for t in range(n):
+            angle = 2 * math.pi * k * t / n
+            curve[t] += a * math.cos(angle) + b * math.sin(angle)
+    miss = [abs(v - c) for v, c in zip(x, curve, strict=True)]
+    suspects = [t for t in range(n) if miss[t] > sum(miss) / n]
+    apart = []
+    for t in suspects:
+        around = x[max(0, t - half) : t + half + 1]
+        apart.append(x[t] - sum(around) / len(around))
+    centre = sum(apart) / len(apart)
+    spread = math.sqrt(sum((a - centre) ** 2 for a in apart) / len(apart))
+    found = [(t, (a - centre) / spread) for t, a in zip(suspects, apart, strict=True)]
+    found = [(t, z) for t, z in found if abs(z) > threshold]
+    regions = []
+    for t, z in found:
+        region = regions[-1] if regions else None
+        if (
+            region
+            and t - region[-1][0] <= max_gap
+            and t - region[0][0] < max_region
+            and (z > 0) == (region[0][1] > 0)
+        ):
+            region.append((t, z))
+        else:
+            regions.append([(t, z)])
+    scores = [0.0] * n
+    for region in regions:
+        for t in range(region[0][0], region[-1][0] + 1):
+            scores[t] = sum(abs(z) for _, z in region) / len(region)
+    return scores
+
+
+def esd_outliers(x, most, critical):
+    """Generalised ESD with median and MAD; `critical` is the value of round i = 1, 2, ..."""
+    left, removed, significant = dict(enumerate(x)), [], 0
+    for i in range(1, most + 1):
+        middle = float(np.median(list(left.values())))
+        spread = 1.4826 * float(np.median([abs(v - middle) for v in left.values()]))
+        if spread == 0:
+            break
+        worst = max(left, key=lambda j: abs(left[j] - middle))
+        if abs(left[worst] - middle) / spread > critical(len(x), i):
+            significant = i
+        removed.append(worst)
+        del left[worst]
+    return removed[:significant]
+
+
+def luminol_scores(x, window, n_bins=4, pattern=2):
+    """Squared differences of pattern counts before and from each step on; NaN at the ends."""
+    low, height = min(x), (max(x) - min(x)) / n_bins
+    symbols = [max(b for b in range(n_bins) if v >= low + b * height) for v in x]
+
+    def counts(part):
+        patterns = {}
+        for i in range(len(part) - pattern + 1):
+            key = tuple(part[i : i + pattern])
+            patterns[key] = patterns.get(key, 0) + 1
+        return patterns
+
+    scores = [math.nan] * len(x)
+    for t in range(window, len(x) - window + 1):
+        before, behind = counts(symbols[t - window : t]), counts(symbols[t : t + window])
+        keys = {*before, *behind}
+        scores[t] = sum((behind.get(k, 0) - before.get(k, 0)) ** 2 for k in keys)
+    return scores
+
+
+def normal_log_density(x, mean, std):
+    return -0.5 * ((x - mean) / std) ** 2 - math.log(std) - 0.5 * math.log(2 * math.pi)
+
+
+def modified_elbo(x, known, z, p_x, q_z):
+    """DONUT's objective for one window: missing points are left out, the prior is weakened."""
+    beta = sum(known) / len(known)
+    total = 0.0
+    for t in range(len(x)):
+        if known[t]:
+            total += normal_log_density(x[t], p_x[0][t], p_x[1][t])
+    for k in range(len(z)):
+        total += beta * normal_log_density(z[k], 0.0, 1.0)
+        total -= normal_log_density(z[k], q_z[0][k], q_z[1][k])
+    return total
+
+
+def adjusted_errors(errors, window):
+    """(e - m) / m with m the mean of the `window` known errors before; NaN while fewer are."""
+    before, scores = [], []
+    for error in errors:
+        if math.isnan(error):
+            scores.append(math.nan)
+            continue
+        mean = sum(before[-window:]) / window if len(before) >= window else math.nan
+        scores.append((error - mean) / mean)
+        before.append(error)
+    return scores
+
+
+def running_levels(scores, sigmas, warmup):
+    """Mean + sigmas standard deviations of all known scores up to each, after `warmup` of them."""
+    known, levels = [], []
+    for score in scores:
+        if not math.isnan(score):
+            known.append(score)
+        if len(known) < max(1, warmup):
+            levels.append(math.nan)
+            continue
+        mean = sum(known) / len(known)
+        variance = sum((k - mean) ** 2 for k in known) / len(known)
+        levels.append(mean + sigmas * math.sqrt(variance))
+    return levels
+
+
+def cleared_alarms(flags, delay):
+    """Left to right, an alarm goes where one that stayed stands in the `delay` steps before."""
+    kept = []
+    for t, flag in enumerate(flags):
+        kept.append(bool(flag) and not any(kept[max(0, t - delay) : t]))
+    return kept
+
+
+def on_smallest_gap(flags, times):
+    """Flags on a grid of the smallest gap; nothing where a time is missing."""
+    gap = min(b - a for a in times for b in times if b > a)
+    grid = [False] * (int((times[-1] - times[0]) // gap) + 1)
+    for flag, time in zip(flags, times, strict=True):
+        if flag:
+            grid[int((time - times[0]) // gap)] = True
+    return grid
+
+
+def delay_adjusted_counts(labels, flags, delay):
+    """True positives, false positives, false negatives; segments are found or missed as a whole."""
+    found = [bool(flag) for flag in flags]
+    t = 0
+    while t < len(labels):
+        if not labels[t]:
+            t += 1
+            continue
+        end = t
+        while end < len(labels) and labels[end]:
+            end += 1
+        hit = any(flags[s] for s in range(t, end) if s - t <= delay)
+        for s in range(t, end):
+            found[s] = hit
+        t = end
+    pairs = list(zip(labels, found, strict=True))
+    return (
+        sum(1 for label, flag in pairs if label and flag),
+        sum(1 for label, flag in pairs if not label and flag),
+        sum(1 for label, flag in pairs if label and not flag),
+    )

@@ -8,11 +8,13 @@ import torch
 from torch import distributed as dist
 
 from softclt import SoftContrastiveLoss, TS2Vec, fit_many
+from softclt.methods import CoST
 from softclt.methods.base import RepresentationLearner
 from softclt.training import current_group
 
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 3, "device": "cpu", "batch_size": 64}
 EXACT = SMALL | {"precision": "float64", "max_iter": 50}
+COST = EXACT | {"max_iter": 8, "max_train_length": 15, "kernel_sizes": (1, 4), "queue_size": 80}
 CASES = {
     "soft": [EXACT | {"random_state": 0}],
     "hard": [EXACT | {"tau_instance": None, "tau_temporal": None, "random_state": 1}],
@@ -25,13 +27,20 @@ CASES = {
         EXACT | {"max_iter": 20, "random_state": 6},
         EXACT | {"max_iter": 20, "random_state": 7, "lam": 0.2, "lr": 3e-3},
     ],
+    "cost": [COST | {"random_state": 8}],
+    "cost, missing": [COST | {"random_state": 9}],
 }
+
+
+def learner(settings):
+    """CoST where a setting is of it alone, else TS2Vec."""
+    return CoST(**settings) if "queue_size" in settings else TS2Vec(**settings)
 
 
 def series(case):
     """70 series: an epoch is a batch of 64."""
     X = np.random.default_rng(0).normal(size=(70, 2, 20))
-    if case == "missing":
+    if case.endswith("missing"):
         X[::3, :, 12:] = np.nan
         X[5, 0, 2:6] = np.nan
         X[:20, :, 8:] = np.nan  # ranks have anchors of different number
@@ -71,7 +80,7 @@ def main(folder):
         torch.save(found, folder / f"loss-{with_mask}-{rank}.pt")
     RepresentationLearner._stack_size = lambda self, x: 100  # type: ignore[method-assign]
     for case, settings in CASES.items():
-        models = fit_many([TS2Vec(**own) for own in settings], series(case))
+        models = fit_many(map(learner, settings), series(case))
         for i, model in enumerate(models):
             parameters = {name: p.detach() for name, p in model.module_.named_parameters()}
             found = {"loss": model.history_["loss"], "parameters": parameters}

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from softclt.augment import N_CROPS, crops_of, overlapping_crops, step_crop
+from softclt.augment import N_CROPS, crops_of, distort, overlapping_crops, step_crop
+from softclt.training.randomness import StepDraws, stream_keys
 
 
 def offsets_of(rng, crop, length, n):
@@ -48,3 +49,32 @@ def test_the_overlap_is_the_same_steps_of_the_series_in_both_views(rng):
         left, right = overlapping_crops(x, crop, offsets)
         torch.testing.assert_close(left[..., -crop.overlap :], right[..., : crop.overlap])
         assert left[:, 0, 0].tolist() == (offsets + crop.first).tolist()
+
+
+def draws_of(step):
+    counter = torch.tensor(step, dtype=torch.int32)
+    return StepDraws(stream_keys([0], torch.device("cpu")), step, counter, torch.float64)
+
+
+def test_distorted_series_are_scaled_shifted_and_jittered_each_half_of_the_time():
+    x = torch.stack([torch.zeros(2, 30), torch.ones(2, 30)]).double().repeat(500, 1, 1)[None]
+    y = distort(x, draws_of(1), view=0)
+    assert abs((y == x).all(dim=(-2, -1))[0, 1::2].double().mean().item() - 1 / 8) < 0.04
+    assert abs((y == x).all(dim=(-2, -1))[0, ::2].double().mean().item() - 1 / 4) < 0.05
+    flat = y.std(dim=-1) == 0  # no jitter: one number a channel
+    assert abs(flat.all(dim=-1).double().mean().item() - 1 / 2) < 0.05
+    of_zeros, of_ones = y[0, ::2].mean(dim=-1), y[0, 1::2].mean(dim=-1)
+    assert abs(of_zeros.mean().item()) < 0.05
+    assert abs(of_ones.mean().item() - 1) < 0.05
+    assert of_zeros.var().item() == pytest.approx(0.125 + 0.125 / 30, rel=0.2)  # half of 0.5^2
+    assert of_ones.var().item() == pytest.approx(0.25 + 0.125 / 30, rel=0.2)  # scaled and shifted
+
+
+def test_views_are_distorted_differently_and_what_is_missing_stays_so():
+    x = torch.ones(1, 50, 1, 9, dtype=torch.float64)
+    x[..., 4] = float("nan")
+    one, two = (distort(x, draws_of(1), view) for view in (0, 1))
+    assert torch.equal(one.isnan(), x.isnan())
+    assert not torch.allclose(one.nan_to_num(), two.nan_to_num())
+    assert torch.equal(distort(x, draws_of(1), 0).nan_to_num(), one.nan_to_num())
+    assert torch.equal(distort(x, draws_of(1), 0, probability=0.0).nan_to_num(), x.nan_to_num())

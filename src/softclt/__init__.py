@@ -7,8 +7,11 @@ __version__ = "0.1.0"
 
 # Public name -> the module that has it. Loaded on first use, so that `import softclt` stays quick.
 _HOMES = {
+    "AnomalyDetector": "softclt.anomaly",
     "BatchDistances": "softclt.distances",
+    "CoST": "softclt.methods",
     "EmbeddingEnsemble": "softclt.methods",
+    "Forecaster": "softclt.forecasting",
     "SoftContrastiveLoss": "softclt.losses",
     "SoftInstanceLoss": "softclt.losses",
     "SoftTemporalLoss": "softclt.losses",
@@ -20,9 +23,19 @@ _HOMES = {
     "load": "softclt.data",
     "evaluate": "softclt.tasks",
 }
-_MODULES = ("assignments", "data", "distances", "functional", "losses", "methods", "tasks")
+_MODULES = (
+    "anomaly",
+    "assignments",
+    "data",
+    "distances",
+    "functional",
+    "losses",
+    "methods",
+    "tasks",
+)
 
 if TYPE_CHECKING:
+    from softclt import anomaly as anomaly
     from softclt import assignments as assignments
     from softclt import data as data
     from softclt import distances as distances
@@ -30,12 +43,15 @@ if TYPE_CHECKING:
     from softclt import losses as losses
     from softclt import methods as methods
     from softclt import tasks as tasks
+    from softclt.anomaly import AnomalyDetector as AnomalyDetector
     from softclt.data import load as load
     from softclt.distances import BatchDistances as BatchDistances
     from softclt.distances import pairwise_distance as pairwise_distance
+    from softclt.forecasting import Forecaster as Forecaster
     from softclt.losses import SoftContrastiveLoss as SoftContrastiveLoss
     from softclt.losses import SoftInstanceLoss as SoftInstanceLoss
     from softclt.losses import SoftTemporalLoss as SoftTemporalLoss
+    from softclt.methods import CoST as CoST
     from softclt.methods import EmbeddingEnsemble as EmbeddingEnsemble
     from softclt.methods import TS2Vec as TS2Vec
     from softclt.methods import fit_many as fit_many
@@ -44,8 +60,11 @@ if TYPE_CHECKING:
     from softclt.tasks import evaluate as evaluate
 
 __all__ = [
+    "AnomalyDetector",
     "BatchDistances",
+    "CoST",
     "EmbeddingEnsemble",
+    "Forecaster",
     "SoftContrastiveLoss",
     "SoftInstanceLoss",
     "SoftTemporalLoss",

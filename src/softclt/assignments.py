@@ -111,6 +111,29 @@ def temporal_weights(
     return (weights * (weights >= cut))[: last + 1].to(dtype)
 
 
+def weights_by_time(
+    times: Tensor,
+    tau: float | None,
+    assignment: str = "sigmoid",
+    level: int = 0,
+    growth: float = 2,
+    cut: float = 0.0,
+) -> Tensor | None:
+    """As :func:`temporal_weights`, ``(..., T, T)``, of steps at real times; None means hard.
+
+    Args:
+        times: ``(..., T)``, in units of a step at full resolution.
+        tau, assignment, level, growth, cut: See there. Evenly spaced times give the same weights.
+    """
+    if tau is None or assignment == "hard":
+        return None
+    if assignments.tags(assignment)["grows"]:
+        tau = tau * growth**level
+    lags = (times[..., :, None] - times[..., None, :]).abs() / 2**level
+    weights = assignments[assignment](lags, tau, times.shape[-1] - 1.0).clamp_min(0.0)
+    return weights * (weights >= cut)
+
+
 def check_assignment(name: str, tau: float | None, *, kind: str) -> None:
     """Refuse an unknown assignment, one of the other kind, or a tau that is not positive."""
     if not assignments.tags(name)[kind]:

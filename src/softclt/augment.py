@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softclt.training.randomness import Stream, numpy_generator
+from softclt.training.randomness import StepDraws, Stream, numpy_generator
 
 N_CROPS = 16  # of each length of data: few enough shapes to plan for, enough to see all scales
 
@@ -74,6 +74,24 @@ def overlapping_crops(x: Tensor, crop: Crop, offsets: Tensor) -> tuple[Tensor, T
         take_steps(x, offsets + crop.first, crop.overlap_end - crop.first),
         take_steps(x, offsets + crop.overlap_start, crop.last - crop.overlap_start),
     )
+
+
+def distort(
+    x: Tensor, draws: StepDraws, view: int, probability: float = 0.5, sigma: float = 0.5
+) -> Tensor:
+    """Series ``(R, B, D, T)``, some scaled, some shifted, some with noise.
+
+    Each of the three happens to a series by itself. The factor and the shift are one number for a
+    channel, the noise is one for every value.
+    """
+    _, b, d, t = x.shape
+    scaled, shifted, jittered = draws.keep((b, 3), probability, view, Stream.DISTORTED).unbind(-1)
+    factor = 1 + sigma * draws.normal(Stream.SCALE, (b, d, 1), view)
+    x = torch.where(scaled[..., None, None], x * factor, x)
+    shift = sigma * draws.normal(Stream.SHIFT, (b, d, 1), view)
+    x = torch.where(shifted[..., None, None], x + shift, x)
+    noise = sigma * draws.normal(Stream.JITTER, (b, d, t), view)
+    return torch.where(jittered[..., None, None], x + noise, x)
 
 
 def take_steps(x: Tensor, starts: Tensor, length: int) -> Tensor:

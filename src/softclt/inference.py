@@ -1,20 +1,20 @@
 """From a trained encoder to representations: any length, memory bounded by the batch."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softclt.causal import Reading, parts
+from softclt.causal import encode as encode_causal
 from softclt.encoders import Encoder
 from softclt.validation import check_choice, check_range, observed_steps, series_lengths
 
 LEVELS = ("instance", "timestamp", "window")
 POOLINGS = ("max", "mean")
 LAYERS = ("last", "all")
-
-Forward = Callable[[Tensor], Tensor]
 
 # Steps of all series in a forward pass; at M = 320 a layer's output is then 84 MB.
 _STEPS_AT_ONCE = 1 << 16
@@ -63,8 +63,9 @@ def encode(
         check_range(stride or window, "stride", 1)
     elif window is not None or stride is not None:
         raise ValueError(f'window and stride belong to level="window"; level is {level!r}')
-    if causal:
-        check_range(context, "context", 0)
+    reading = Reading(context, layers, layer)
+    if causal and level == "timestamp":
+        return encode_causal(module, X, reading)
 
     def forward(x: Tensor) -> Tensor:
         if layers == "all" and layer is None:
@@ -72,9 +73,9 @@ def encode(
         return module.forward(x, layer=layer)
 
     results = []
-    for x, r, lengths in _batches(module, X, context + 1 if causal else 1):
+    for x, r, lengths in _batches(module, X):
         longest = x.shape[-1]
-        z = _causal(forward, x, context) if causal else forward(x)  # (B, longest, M)
+        z = _causal(module, x, reading) if causal else forward(x)  # (B, longest, M)
         if level == "timestamp":
             past_end = torch.arange(longest, device=x.device) >= lengths.unsqueeze(1)
             out = z.masked_fill(past_end[..., None], float("nan"))
@@ -106,27 +107,22 @@ def read_outs(
         z = last = module.all_layers(x) if every else module.forward(x)  # (B, T, M)
         if every:
             last = z[..., -module.forward(x[:1, :, :1]).shape[-1] :]  # the last block stands last
-        for (pooling, layers), parts in results.items():
-            parts.append(_pool(z if layers == "all" else last, r, pooling).float().cpu().numpy())
-    return {one: np.concatenate(parts) for one, parts in results.items()}
+        for (pooling, layers), vectors in results.items():
+            vectors.append(_pool(z if layers == "all" else last, r, pooling).float().cpu().numpy())
+    return {one: np.concatenate(vectors) for one, vectors in results.items()}
 
 
-def _batches(
-    module: Encoder, X: NDArray[np.float32], passes: int = 1
-) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _batches(module: Encoder, X: NDArray[np.float32]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Series as the encoder takes them, their real steps and their lengths, a part at a time.
 
-    Args:
-        module: In evaluation mode meanwhile.
-        X: Series.
-        passes: Steps that the encoder sees for each step of a series.
+    The encoder is in evaluation mode meanwhile.
     """
     n, _, t = X.shape
     parameter = next(module.parameters())
     # With padding let in, as the original has it, every step counts; else only observed ones do.
     real = observed_steps(X) if module.mask_padding else np.ones((n, t), dtype=bool)
     lengths = series_lengths(X) if module.mask_padding else np.full(n, t)
-    batch = max(1, _STEPS_AT_ONCE // (t * passes))
+    batch = max(1, _STEPS_AT_ONCE // t)
     was_training = module.training
     module.eval()
     for start in range(0, n, batch):
@@ -158,14 +154,12 @@ def _fill_end(x: Tensor, length: int, dim: int) -> Tensor:
     return torch.cat([x, fill], dim=dim)
 
 
-def _causal(forward: Forward, x: Tensor, context: int) -> Tensor:
-    """The last step of a window of ``context`` + 1 steps, for every step: ``(B, T, M)``."""
-    b, d, _ = x.shape
-    before = x.new_full((b, d, context), float("nan"))
-    windows = torch.cat([before, x], dim=-1).unfold(-1, context + 1, 1)  # (B, D, T, context + 1)
-    at_once = max(1, _STEPS_AT_ONCE // (b * (context + 1)))
-    last = []
-    for part in torch.split(windows, at_once, dim=2):
-        flat = part.transpose(1, 2).reshape(-1, d, context + 1)
-        last.append(forward(flat)[:, -1].reshape(b, part.shape[2], -1))
-    return torch.cat(last, dim=1)
+def _causal(module: Encoder, x: Tensor, reading: Reading) -> Tensor:
+    """Every step of ``(B, D, T)`` from itself and those before it, ``(B, T, M)``."""
+    b, _, t = x.shape
+    z = x.new_empty(0)
+    for part in parts(module, x, reading):
+        if z.numel() == 0:
+            z = part.z.new_empty(b, t, part.z.shape[-1])
+        z[part.rows, part.steps] = part.z[0]
+    return z

@@ -286,3 +286,41 @@ def test_unknown_columns_are_told_the_known_ones(write):
         read_table(path, time="a", form="wide")
     with pytest.raises(ValueError, match="form is 'tall'"):
         read_table(path, form="tall")
+
+
+@pytest.mark.parametrize(
+    ("texts", "form"),
+    [
+        (["2024-01-31", "2024-02-01"], "%Y-%m-%d"),
+        (["2024-01-31T00:00:00", "2024-02-01T00:00:00"], "%Y-%m-%dT%H:%M:%S"),
+        (["01.02.2024 00:00", "13.02.2024 00:00"], "%d.%m.%Y %H:%M"),
+        (["01/02/2024", "01/13/2024"], "%m/%d/%Y"),
+        (["2024-01-31T00:00:00+0200", "2024-02-01T00:00:00+0200"], "%Y-%m-%dT%H:%M:%S%z"),
+        (["2024-01-31", "2024-02-01 12:00"], ""),  # not of one form
+    ],
+)
+def test_dates_are_written_as_the_file_writes_them(tmp_path, texts, form):
+    path = tmp_path / "a.csv"
+    path.write_text("time,x\n" + "".join(f"{text},1\n" for text in texts))
+    table = read_table(path)
+    assert table.time_format == form
+    if form and "%z" not in form:
+        assert table.as_written(table.times[0]) == texts
+
+
+def test_zoned_dates_are_written_in_utc_and_whole_numbers_whole(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("time,x\n2024-01-31T01:00:00+0200,1\n2024-02-01T01:00:00+0200,1\n")
+    table = read_table(path)
+    assert table.as_written(table.times[0])[0] == "2024-01-30T23:00:00+0000"
+    path.write_text("time,x\n10,1\n20,1\n")
+    assert read_table(path).as_written(np.array([30.0])) == [30]
+    assert read_table(path).as_written(np.array([30.5])) == [30.5]
+
+
+def test_the_first_row_out_of_order_is_remembered(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,time,x\na,1,1\nb,0,1\na,2,1\na,0,1\n")
+    assert read_table(path).unsorted_at == "line 5"
+    path.write_text("id,time,x\na,1,1\nb,0,1\na,2,1\n")
+    assert read_table(path).unsorted_at == ""

@@ -3,7 +3,7 @@ from importlib.resources import files
 
 import pytest
 
-from softclt import TS2Vec
+from softclt import CoST, TS2Vec
 from softclt.methods import methods, preset_names
 
 OFFICIAL = {
@@ -50,3 +50,10 @@ def test_overrides_win_and_unknown_names_list_the_known():
     assert TS2Vec.from_preset("hard", output_dims=8).output_dims == 8
     with pytest.raises(ValueError, match="known: hard, official, paper"):
         TS2Vec.from_preset("soft")
+
+
+def test_hard_cost_is_the_original_whose_sizes_are_the_defaults():
+    changed = {"tau_instance": None, "tau_temporal": None, "scale": None, "mask_padding": False}
+    parameters = CoST.from_preset("hard").get_params()
+    defaults = CoST().get_params() | changed
+    assert parameters == defaults | {"kernel_sizes": list(defaults["kernel_sizes"])}

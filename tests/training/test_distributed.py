@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import pair
-from softclt import TS2Vec, fit_many, load_model
+from softclt import fit_many, load_model
 from softclt.methods.base import RepresentationLearner
 from softclt.training import current_group
 
@@ -48,7 +48,7 @@ def test_two_times_32_equals_one_times_64(folder, case, monkeypatch):
     monkeypatch.setattr(RepresentationLearner, "_stack_size", lambda self, x: 100)
     settings = pair.CASES[case]
     tolerance = 1e-3 if case == "float32" else 1e-6
-    alone = fit_many([TS2Vec(**own) for own in settings], pair.series(case))
+    alone = fit_many(map(pair.learner, settings), pair.series(case))
     for i, model in enumerate(alone):
         for rank in (0, 1):
             found = torch.load(folder / f"{case}-{i}-{rank}.pt")

@@ -81,3 +81,23 @@ def test_an_epoch_shows_every_row_at_most_once_and_epochs_differ():
     assert len(set(np.concatenate(epoch))) == 8
     following = [batch_rows(0, step, n=11, batch_size=4) for step in range(2, 4)]
     assert not np.array_equal(np.concatenate(epoch), np.concatenate(following))
+
+
+def test_normal_numbers_have_the_moments_and_tails_of_a_normal_distribution():
+    x = draws(3, 0, 1).normal(Stream.JITTER, (400, 250), view=0)
+    assert x.shape == (2, 400, 250)
+    assert abs(x.mean().item()) < 0.01
+    assert abs(x.std().item() - 1) < 0.01
+    assert abs((x.abs() > 2).float().mean().item() - 0.0455) < 0.002
+    assert abs((x[0] * x[1]).mean().item()) < 0.01
+    assert x.isfinite().all()
+
+
+def test_a_rank_draws_its_part_of_the_normal_numbers_of_the_whole_batch():
+    whole = draws(3, 0).normal(Stream.SCALE, (6, 2), view=1)
+    parts = []
+    for rank in (0, 1):
+        own = draws(3, 0)
+        own.rank = rank
+        parts.append(own.normal(Stream.SCALE, (3, 2), view=1))
+    assert torch.equal(torch.cat(parts, dim=1), whole)

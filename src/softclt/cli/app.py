@@ -7,10 +7,12 @@ import typer
 from softclt.cli.bench import bench
 from softclt.cli.cache import cache
 from softclt.cli.demo import demo
+from softclt.cli.detect import detect
 from softclt.cli.distances import distances
 from softclt.cli.errors import Commands, show_tracebacks
 from softclt.cli.explore import explore
 from softclt.cli.figures import figures
+from softclt.cli.forecast import forecast
 from softclt.cli.listing import list_names
 from softclt.cli.models import embed, fit, info
 from softclt.cli.options import examples
@@ -123,6 +125,23 @@ app.command(
         "softclt classify train.ts new.ts --probe linear --out predictions.parquet",
     ),
 )(classify)
+app.command(
+    short_help="Find steps that do not belong, and write alarms.",
+    epilog=examples(
+        "softclt detect load.csv --out alarms.csv --plot alarms.png",
+        "softclt detect machines.csv --id machine --time time --train 0.3 --out alarms.csv",
+        "softclt detect load.csv --model model/ --out alarms.csv",
+        "softclt detect load.csv --scorer sr --threshold own --out alarms.csv",
+    ),
+)(detect)
+app.command(
+    short_help="Forecast what comes after the end of series, with intervals.",
+    epilog=examples(
+        "softclt forecast load.csv --horizon 24 --out forecast.csv --plot forecast.png",
+        "softclt forecast sales.csv --id store --time day --horizon 14 --out next.csv",
+        "softclt forecast load.csv --model model/ --coverage 0.8 --out forecast.csv",
+    ),
+)(forecast)
 app.command(
     short_help="Compute the distances between all series, to keep.",
     epilog=examples(

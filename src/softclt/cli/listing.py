@@ -19,6 +19,8 @@ class What(StrEnum):
     schedules = "schedules"
     tasks = "tasks"
     probes = "probes"
+    scorers = "scorers"
+    thresholds = "thresholds"
     data = "data"
     presets = "presets"
     suites = "suites"
@@ -65,10 +67,12 @@ def _entries(kind: What) -> dict[str, str]:
     if kind is What.presets:
         from softclt.methods import methods, preset_names
 
+        of: dict[str, list[str]] = {}
+        for method in methods.names():
+            for preset in preset_names(method):
+                of.setdefault(preset, []).append(method)
         return {
-            preset: f"--method {method} --preset {preset}"
-            for method in methods.names()
-            for preset in preset_names(method)
+            preset: f"--method {' or '.join(own)} --preset {preset}" for preset, own in of.items()
         }
     if kind is What.suites:
         from softclt.tasks.suites import shipped_suites
@@ -99,6 +103,14 @@ def _registry(kind: What) -> Any:
         from softclt.training.schedules import schedules
 
         return schedules
+    if kind is What.scorers:
+        from softclt.anomaly.scorers import scorers
+
+        return scorers
+    if kind is What.thresholds:
+        from softclt.anomaly.thresholds import thresholds
+
+        return thresholds
     from softclt.tasks import probes, tasks
 
     return tasks if kind is What.tasks else probes

@@ -72,7 +72,7 @@ def evaluate(
         print_table(
             _score_table(results),
             f"{first.task} of {first.dataset} by {first.method}",
-            f"Per cent, mean ± standard deviation over {seeds} seed(s); "
+            f"{_unit(first)}mean ± standard deviation over {seeds} seed(s); "
             f"probe {first.probe or 'none'}; tau {first.tau_choice}.",
         )
     if out is not None:
@@ -148,6 +148,12 @@ def _read_new(new: str, columns: "Columns", channels: list[str] | None) -> "Seri
             raise
         columns["label"] = None
         return read_series(new, split="test", **columns)
+
+
+def _unit(result: "Result") -> str:
+    from softclt.reports.metric import Metric
+
+    return "Per cent; " if all(Metric(name).percent for name in result.metrics) else ""
 
 
 def _score_table(results: "list[Result]") -> "Table":

@@ -1,18 +1,22 @@
 """Series from archives, tables, arrays and generators, all as ``(N, D, T)``."""
 
 from softclt.data import synthetic
+from softclt.data.anomaly import AnomalyData, AnomalySeries, read_kpi, read_nab, read_yahoo
 from softclt.data.archives import read_ts, read_tsv
 from softclt.data.arff import read_arff
 from softclt.data.arrays import from_channels_last, read_npy, read_npz
 from softclt.data.base import Dataset, SeriesTable, fingerprint
 from softclt.data.catalog import available, datasets, load, read_series
 from softclt.data.errors import DataError
+from softclt.data.forecasting import read_electricity, read_forecasting_csv
 from softclt.data.labels import encode_labels
 from softclt.data.sources import ChannelSets, SeriesSource, open_series
 from softclt.data.synthetic import ragged, waves
 from softclt.data.tables import from_frame, read_table
 
 __all__ = [
+    "AnomalyData",
+    "AnomalySeries",
     "ChannelSets",
     "DataError",
     "Dataset",
@@ -28,12 +32,17 @@ __all__ = [
     "open_series",
     "ragged",
     "read_arff",
+    "read_electricity",
+    "read_forecasting_csv",
+    "read_kpi",
+    "read_nab",
     "read_npy",
     "read_npz",
     "read_series",
     "read_table",
     "read_ts",
     "read_tsv",
+    "read_yahoo",
     "synthetic",
     "waves",
 ]

@@ -29,6 +29,9 @@ class SeriesTable:
         times: Time of each step ``(N, T)``, numbers or ``datetime64`` (in UTC), when known.
         source: The file or name that the series came from.
         has_ids: Whether ``ids`` come from the file.
+        time_format: How the file writes its dates, as for ``strftime``; empty where unknown.
+        unsorted_at: First place in the file that is earlier than the step before it; empty where
+            the steps of each series came in order. Here they are in order anyway.
     """
 
     X: Floats
@@ -38,6 +41,8 @@ class SeriesTable:
     channels: list[str] | None = None
     times: NDArray[Any] | None = None
     source: str = ""
+    time_format: str = ""
+    unsorted_at: str = ""
     has_ids: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,6 +68,23 @@ class SeriesTable:
     def labels(self) -> list[str] | None:
         """Name of each series' class."""
         return None if self.y is None else [self.classes[i] for i in self.y]
+
+    def as_written(self, times: NDArray[Any]) -> list[Any]:
+        """Times ``(T,)``, also others than the table's, in the form of the file.
+
+        Dates have its format, in UTC where it names zones; numbers are whole if all of its are.
+        """
+        if times.dtype.kind == "M":
+            import pandas as pd
+
+            dates = pd.DatetimeIndex(times)
+            if not self.time_format:
+                return [date.isoformat(sep=" ") for date in dates]
+            zoned = dates.tz_localize("UTC") if "%z" in self.time_format else dates
+            return list(zoned.strftime(self.time_format))
+        own = np.empty(0) if self.times is None else self.times[np.isfinite(self.times)]
+        whole = (own % 1 == 0).all() and (times % 1 == 0).all()
+        return [int(time) if whole else float(time) for time in times]
 
     def __repr__(self) -> str:
         words = _in_words([self.X], len(self.classes))

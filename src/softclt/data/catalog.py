@@ -2,7 +2,7 @@
 
 import difflib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,6 +32,10 @@ AEON_SAMPLES = {
 
 datasets: Registry[Callable[..., Dataset]] = Registry("data set")
 
+#: Archives with files of their own kind: functions from a folder to what loads each set in it, by
+#: its name there.
+archives: Registry[Callable[[Path], Mapping[str, Callable[[], Dataset]]]] = Registry("archive")
+
 
 def load(
     name_or_path: str | Path,
@@ -45,7 +49,8 @@ def load(
     ``"uea/BasicMotions"``, or just ``"GunPoint"``. An archive's set is looked for in the folders of
     the environment variable ``SOFTCLT_DATA`` (several, with ``os.pathsep`` between) and in their
     subfolders ``ucr`` and ``uea``, as ``<Name>.npz`` or ``<Name>_TRAIN`` and ``<Name>_TEST`` files,
-    also in a folder ``<Name>``; then among the samples inside the installed aeon package.
+    also in a folder ``<Name>``; then among the samples inside the installed aeon package. Archives
+    with files of their own kind, such as ``"forecasting/ETTh1"``, lie in a subfolder of that name.
 
     Values are as the file has them: normalisation belongs to the task.
 
@@ -68,6 +73,8 @@ def load(
         if name in datasets:
             data = datasets[name]()
             return data if split == "both" else replace(data, X_test=None, y_test=None)
+        if own := _find_own_kind(name):
+            return own()
         if found := _find(name):
             archive, path, source = found
             return _load_files(path, split, columns, archive=archive, source=source)
@@ -102,6 +109,8 @@ def available() -> list[str]:
         names.update(sets_in(root))
         for archive in AEON_SAMPLES:
             names.update(f"{archive}/{name}" for name in sets_in(root / archive))
+        for archive in archives:
+            names.update(f"{archive}/{name}" for name in archives[archive](root / archive))
     if (samples := _aeon_samples()) is not None:
         for archive, known in AEON_SAMPLES.items():
             names.update(f"{archive}/{name}" for name in known if find_set(samples, name))
@@ -149,6 +158,16 @@ def _aeon_samples() -> Path | None:
     if spec is None or not spec.submodule_search_locations:
         return None
     return Path(spec.submodule_search_locations[0]) / "datasets" / "data"
+
+
+def _find_own_kind(name: str) -> Callable[[], Dataset] | None:
+    """What loads ``name`` from an archive with files of its own kind."""
+    archive, _, bare = name.partition("/")
+    for root in _roots() if archive in archives.names() else ():
+        for folder in (root / archive, root):
+            if (own := archives[archive](folder).get(bare)) is not None:
+                return own
+    return None
 
 
 def _find(name: str) -> tuple[str | None, Path, str | None] | None:

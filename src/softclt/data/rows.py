@@ -72,15 +72,46 @@ def _from_long(rows: Rows) -> SeriesTable:
     step = np.arange(n_rows) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     X = np.full((len(lengths), n_channels, lengths.max()), np.nan)
     X[series, :, step] = rows.values[order]
-    stamps = None
+    stamps, time_format, unsorted_at = None, "", ""
     if times is not None:
+        time_format, unsorted_at = _time_format(rows, times), _first_unsorted(rows, codes, times)
         _refuse_repeated_times(rows, order, series, times)
         stamps = np.full((len(lengths), lengths.max()), np.nan).astype(times.dtype)
         stamps[series, step] = times[order]
     y: Any = _checked_labels(rows, codes)
     return SeriesTable(
-        X, y, ids=list(number), channels=list(rows.names), times=stamps, source=rows.source
+        X,
+        y,
+        ids=list(number),
+        channels=list(rows.names),
+        times=stamps,
+        source=rows.source,
+        time_format=time_format,
+        unsorted_at=unsorted_at,
     )
+
+
+def _time_format(rows: Rows, times: NDArray[Any]) -> str:
+    """How all dates are written, as for ``strftime``; empty where they differ, or are no text."""
+    texts = rows.times
+    if texts is None or isinstance(texts, np.ndarray) or times.dtype.kind != "M":
+        return ""
+    from pandas.tseries.api import guess_datetime_format
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that the day stands first
+        for day_first in (False, True):
+            guess = guess_datetime_format(texts[0], dayfirst=day_first)
+            if guess and np.array_equal(_in_utc(texts, format=guess), times):
+                return guess
+    return ""
+
+
+def _first_unsorted(rows: Rows, codes: Ints, times: NDArray[Any]) -> str:
+    """Where the first row stands that is earlier than the one before it in its series."""
+    order = np.argsort(codes, kind="stable")
+    earlier = (np.diff(codes[order]) == 0) & (times[order][1:] < times[order][:-1])
+    return _in_words(rows.place(int(order[1:][earlier].min()))) if earlier.any() else ""
 
 
 def _refuse_repeated_times(rows: Rows, order: Ints, series: Ints, times: NDArray[Any]) -> None:
@@ -147,16 +178,25 @@ def _to_number(text: str) -> float:
 
 
 def _parse_dates(texts: Sequence[str]) -> NDArray[Any]:
+    dates = _in_utc(texts, format="ISO8601")
+    if not np.isnat(dates).any():
+        return dates
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        # All in the form of the first one, if that is another; a day is first where no year is.
+        for day_first in (False,) if texts[0][:4].isdigit() else (False, True):
+            like_first = _in_utc(texts, dayfirst=day_first)
+            if not np.isnat(like_first).any():
+                return like_first
+    return dates
+
+
+def _in_utc(texts: Sequence[str], **options: Any) -> NDArray[Any]:
+    """Dates by pandas, NaT for what is none."""
     import pandas as pd
 
     column = pd.Series(texts, dtype=object)
-    dates = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
-    if dates.isna().any():  # all in the form of the first one, if that is another
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            like_first = pd.to_datetime(column, utc=True, errors="coerce")
-        if not like_first.isna().any():
-            dates = like_first
+    dates = pd.to_datetime(column, utc=True, errors="coerce", **options)
     return np.asarray(dates.dt.tz_localize(None), dtype="datetime64[ns]")
 
 

@@ -2,4 +2,5 @@
 
 from softclt.encoders.base import Encoder as Encoder
 from softclt.encoders.base import Piece as Piece
+from softclt.encoders.cost import CoSTEncoder as CoSTEncoder
 from softclt.encoders.dilated import DilatedEncoder as DilatedEncoder

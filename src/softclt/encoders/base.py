@@ -4,7 +4,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
+
+# Steps of all windows in a forward pass; at M = 320 a layer's output is then 21 MB.
+_STEPS_AT_ONCE = 1 << 14
 
 
 class Piece(NamedTuple):
@@ -43,5 +47,47 @@ class Encoder(nn.Module):
         """
 
     @abstractmethod
-    def all_layers(self, x: Tensor) -> Tensor:
+    def all_layers(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
         """Outputs of all blocks side by side."""
+
+    def last_steps(
+        self,
+        x: Tensor,
+        context: int,
+        layer: int | None = None,
+        every: bool = False,
+        hide: bool = False,
+    ) -> Tensor:
+        """The last step of each window of ``context`` + 1 steps, as if the window were all.
+
+        This way works for every network: it runs through all windows one by one. A network that
+        knows what its last step sees does better.
+
+        Args:
+            x: ``(B, D, context + K)``: K windows a series, each a step later than the one before.
+            context: Steps that a window has before its last one.
+            layer: Read out this block instead of the last.
+            every: Read out all blocks, side by side.
+            hide: Also give the last steps as they are when their own input is hidden.
+
+        Returns:
+            ``(B, K, M)``; ``(2, B, K, M)`` with ``hide``: seen, and hidden.
+        """
+        windows = x.unfold(-1, context + 1, 1).transpose(1, 2)  # (B, K, D, context + 1)
+        last_one = [Piece(range(context + 1), wanted=range(context, context + 1))]
+        b, k = windows.shape[:2]
+        variants = []
+        for hidden in (False, True) if hide else (False,):
+            last = []
+            for part in torch.split(windows.flatten(0, 1), max(1, _STEPS_AT_ONCE // (context + 1))):
+                keep = None
+                if hidden:
+                    keep = part.new_ones((len(part), context + 1), dtype=torch.bool)
+                    keep[:, -1] = False
+                if every:
+                    z = self.all_layers(part, keep)
+                else:
+                    z = self(part, keep, layer=layer, pieces=last_one)
+                last.append(z[:, -1])
+            variants.append(torch.cat(last).view(b, k, -1))
+        return torch.stack(variants) if hide else variants[0]

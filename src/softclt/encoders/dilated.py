@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from softclt.encoders.base import Encoder, Piece
 from softclt.encoders.stacked import DilatedConv, Linear, Runs, part
 from softclt.encoders.streams import both
+from softclt.encoders.windows import Layout, Step, observed_ends, plan
 
 Activation = Callable[[Tensor, Runs], Tensor]
 
@@ -78,9 +79,38 @@ class DilatedEncoder(Encoder):
             return z if dropout is None else z * dropout
         return self._run(x, keep, dropout, layer, complete=complete, pieces=pieces)[-1]
 
-    def all_layers(self, x: Tensor) -> Tensor:
+    def all_layers(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
         """Outputs of all blocks side by side, ``(..., T, depth * hidden_dims + ... + M)``."""
-        return torch.cat(self._run(x, None, None, None, every=True), dim=-1)
+        return torch.cat(self._run(x, keep, None, None, every=True), dim=-1)
+
+    def last_steps(
+        self,
+        x: Tensor,
+        context: int,
+        layer: int | None = None,
+        every: bool = False,
+        hide: bool = False,
+    ) -> Tensor:
+        """See `Encoder.last_steps`; here only what the last steps see is worked out."""
+        blocks = cast(list[_Block], list(self.blocks)[: None if layer is None else layer + 1])
+        layout = Layout(x.shape[0], x.shape[-1] - context, context)
+        line = x.transpose(1, 2).flatten(0, 1)  # (B * (context + K), D)
+        observed = ~line.isnan().any(dim=-1, keepdim=True)
+        ends = observed_ends(observed[:, 0], layout) if self.mask_padding else None
+        dilations = tuple(block.conv1.dilation for block in blocks for _ in range(2))
+        steps = plan(layout, dilations, ends, hide, x.device)
+
+        line = line.masked_fill(~observed, 0.0)[None, :, None]
+        table = self.input(line)[0, :, 0] * observed
+        table = torch.cat([table, table.new_zeros(1, table.shape[1])])
+        outputs = []
+        for block, first, second in zip(blocks, steps[::2], steps[1::2], strict=True):
+            table = block.on_tables(table, first, second)
+            if every or block is blocks[-1]:
+                outputs.append(table[second.last])
+        shape = (1 + hide, layout.n_series, layout.n_windows, -1)
+        z = torch.cat(outputs, dim=-1).reshape(shape)
+        return z if hide else z[0]
 
     def _alone(
         self, piece: Piece, x: Tensor, keep: Tensor | None, layer: int | None, complete: bool
@@ -175,6 +205,13 @@ class _Block(nn.Module):
             activate(h, between), between, give, plus=self.project(part(x, have, give))
         )
         return out
+
+    def on_tables(self, table: Tensor, first: Step, second: Step) -> Tensor:
+        """The same on rows of a table, see `softclt.encoders.windows`."""
+        h = self.conv1.on_tables(F.gelu(table), first)
+        before = torch.cat([table[: second.n_shared], table[second.before]])
+        plus = self.project(before[None, :, None])[0, :, 0]
+        return self.conv2.on_tables(F.gelu(h), second, plus)
 
 
 def _inside(visible: Tensor) -> Tensor:

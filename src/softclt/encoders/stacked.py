@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
+from softclt.encoders.windows import Step
+
 Network = TypeVar("Network", bound=nn.Module)
 Runs = list[range]  # of steps, one in each of the series that stand one behind the other in T
 Tap = tuple[int, slice, slice]  # its number, rows of the output, rows of x that it brings there
@@ -63,6 +65,16 @@ class DilatedConv(nn.Module):
             out = _SideBySide.apply(x, weight, start, self.dilation, have[0], give[0])  # type: ignore[no-untyped-call]
         else:
             out = _Products.apply(x, weight, start, taps)  # type: ignore[no-untyped-call]
+        return out
+
+    def on_tables(self, table: Tensor, step: Step, plus: Tensor | None = None) -> Tensor:
+        """The convolution of rows of a table, see `softclt.encoders.windows`."""
+        n = step.n_shared + step.n_own
+        out = table.new_empty(n + 1, self.bias.shape[-1])
+        out[:n] = self.bias[0] if plus is None else plus + self.bias[0]
+        out[n] = 0.0
+        for tap in step.taps:
+            out[tap.to].addmm_(table[tap.seen], self.weight[0, tap.number])
         return out
 
     def sees(self, steps: range, series: range) -> range:

@@ -2,7 +2,7 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 
-from softclt import inference, persistence
+from softclt import causal, inference, persistence
 from softclt.data.sources import left_on_disk
 from softclt.distances.batches import MODES, NORMALIZATIONS
 from softclt.encoders import Encoder
 from softclt.functional import TemporalWeights
 from softclt.methods.presets import preset
 from softclt.methods.streamed import encode_source
+from softclt.online import CausalStream
 from softclt.preparation import Float32s, Float64s, apply_scale
 from softclt.registry import Registry
 from softclt.training import Batch, Callback, StepDraws, TrainingState
@@ -53,12 +54,18 @@ class RepresentationLearner(SeriesTransformer):
     """``fit``, ``transform``, ``encode`` and files; a method adds ``__init__`` and some hooks.
 
     The hooks are ``_build`` (the network), ``_loss`` (of a batch), ``_instance_weights`` (soft
-    assignments from normalised distances) and ``_temporal_weights``. Models that differ only in the
-    parameters that ``_varies`` names are trained as one stack: ``_loss`` is asked of the first of
-    them, for all. The parameters used here are documented in TS2Vec.
+    assignments from normalised distances), ``_temporal_weights`` and ``_optimizer``; ``_averages``:
+    the model is the mean of all iterates, not the last; ``_repeats``: fewer series than a batch has
+    come several times in it. Models that differ only in the parameters that ``_varies`` names are
+    trained as one stack: ``_loss`` is asked of the first of them, for all. The parameters used here
+    are documented in TS2Vec.
     """
 
     _varies: frozenset[str] = frozenset()
+    _averages = True
+    _by_time = False  # whether the loss looks at the times of unevenly spaced steps
+    _repeats = False
+    lam = 0.5  # for the loss of a method that has no such parameter
 
     n_features_in_: int
     scale_: tuple[Float64s, Float64s] | None
@@ -82,6 +89,11 @@ class RepresentationLearner(SeriesTransformer):
     def _temporal_weights(self, z: Tensor) -> TemporalWeights | None:
         """For the loss, in the precision and on the device of z; None is hard."""
         return None
+
+    def _optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """Of a network. Its step has to be proportional to its rate, and fit for a CUDA graph."""
+        own = list(parameters)
+        return torch.optim.AdamW(own, lr=self.lr, fused=True, capturable=own[0].is_cuda)
 
     def _layout(self, length: int, step: int) -> Hashable:
         """What decides the shapes of a step on series of a length."""
@@ -115,6 +127,7 @@ class RepresentationLearner(SeriesTransformer):
         X: Any,
         y: Any = None,
         distances: Any = None,
+        times: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
@@ -128,6 +141,10 @@ class RepresentationLearner(SeriesTransformer):
                 distances`` made, to save computing them again, e.g. over a grid of taus. Ignored
                 when tau_instance is None; refused when distance_mode is lazy, which would not look
                 at them.
+            times: Of the steps, ``(N, T)`` or ``(T,)``, dates or numbers, growing. Where steps are
+                not evenly spaced, soft temporal weights go by the time between them, in units of
+                the median gap, instead of the number of steps. Costs a weight for each pair of
+                steps of a batch.
             checkpoint: Folder in which training is kept every 100 steps or 2 minutes. After the
                 process was killed, or Ctrl-C, the same call goes on from there, on a CPU to the
                 same bits; once training has ended, it returns the trained model at once. What
@@ -139,7 +156,7 @@ class RepresentationLearner(SeriesTransformer):
         """
         from softclt.methods.many import fit_many
 
-        fit_many([self], X, y, distances, checkpoint, callbacks)
+        fit_many([self], X, y, distances, times, checkpoint, callbacks)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
@@ -175,6 +192,39 @@ class RepresentationLearner(SeriesTransformer):
             layers=self.layers,
             layer=layer,
         )
+
+    def encode_masked(
+        self, X: Any, *, context: int = 200
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Every step from itself and ``context`` steps before it, and from those before it alone.
+
+        Two arrays ``(N, T, M)``: what ``encode(X, "timestamp", causal=True)`` gives, and the same
+        with each step's own values hidden. The two differ most where a step is a surprise.
+        """
+        seen = self._seen(X)
+        return causal.encode_masked(self.module_, seen, self._reading(context))
+
+    def last_step_change(
+        self, X: Any, *, context: int = 200, norm: float = 1
+    ) -> NDArray[np.float32]:
+        """Distance ``(N, T)`` between the two of `encode_masked`, in memory for a part of them.
+
+        Args:
+            X: Series.
+            context: How far back a step sees.
+            norm: 1 sums up the differences of all dimensions; 2 is Euclidean.
+        """
+        if (source := left_on_disk(X)) is not None:
+            own = partial(self.last_step_change, context=context, norm=norm)
+            return encode_source(own, source, "timestamp")
+        seen = self._seen(X)
+        return causal.last_step_change(self.module_, seen, self._reading(context), norm)
+
+    def stream(self, *, context: int = 200) -> CausalStream:
+        """For a series that arrives step by step: its ``push`` gives the newest step's vector."""
+        check_is_fitted(self, "module_")
+        reading = self._reading(context)
+        return CausalStream(self.module_, reading, self.n_features_in_, self._scaled)
 
     def read_outs(
         self, X: Any, wanted: Collection[tuple[str, str]]
@@ -272,6 +322,9 @@ class RepresentationLearner(SeriesTransformer):
             self.training_state_ = state
         self.module_ = state.averaged.eval()
 
+    def _reading(self, context: int) -> causal.Reading:
+        return causal.Reading(context, self.layers)
+
     def _seen(self, X: Any) -> Float32s:
         """Series as the fitted network sees them."""
         check_is_fitted(self, "module_")
@@ -311,7 +364,8 @@ class RepresentationLearner(SeriesTransformer):
         with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
             torch.manual_seed(torch_seed(Stream.INIT, seed))
             module = self._build(self.n_features_in_)
-        return new_state(module.to(device=device, dtype=self._dtype()), self.lr)
+        module = module.to(device=device, dtype=self._dtype())
+        return new_state(module, self._optimizer, self._averages)
 
     def _previous_training(self) -> TrainingState | None:
         """Where the last fit ended; None before the first."""

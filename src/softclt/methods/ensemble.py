@@ -57,11 +57,13 @@ class EmbeddingEnsemble(SeriesTransformer):
         X: Any,
         y: Any = None,
         distances: Any = None,
+        times: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Learn from series without labels; see the members' ``fit`` for the arguments."""
-        return self.assemble(fit_many(self.new_members(), X, y, distances, checkpoint, callbacks))
+        members = self.new_members()
+        return self.assemble(fit_many(members, X, y, distances, times, checkpoint, callbacks))
 
     def new_members(self) -> list[RepresentationLearner]:
         """The models that ``fit`` would fit, unfitted: for one `softclt.fit_many` with others."""

@@ -19,6 +19,7 @@ from softclt.data.sources import left_on_disk
 from softclt.distances import BatchDistances
 from softclt.distances.store import matrix_of
 from softclt.distances.streamed import SetDistances
+from softclt.irregular import uneven_times
 from softclt.methods.streamed import feed_distances, prepare_feed
 from softclt.methods.weights import BatchWeights, stacked_temporal
 from softclt.preparation import Float32s, centre, channel_scale, scale_each_series, split_sections
@@ -31,6 +32,7 @@ from softclt.training.loop import Task, fit_loop
 from softclt.training.schedules import LearningRates
 from softclt.training.state import TrainingState, split_state, stack_states
 from softclt.validation import (
+    Floats,
     check_distances,
     check_random_state_seed,
     check_series,
@@ -50,6 +52,7 @@ def fit_many(
     X: Any,
     y: Any = None,
     distances: Any = None,
+    times: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> list[Model]:
@@ -66,6 +69,7 @@ def fit_many(
         X: See ``fit``.
         y: Ignored; here for pipelines.
         distances: See ``fit``.
+        times: See ``fit``. Where they are uneven, models are trained one after the other.
         checkpoint: Folder; see ``fit``. Stacks that are done are not trained again.
         callbacks: See ``fit``; each stack calls them, and one that returns True ends that stack.
 
@@ -84,7 +88,8 @@ def fit_many(
     numbers = {id(model): i for i, model in enumerate(models)}
     source = left_on_disk(X)
     X = X if source is None else source
-    call = _Call(X, distances, stack_files(checkpoint), tuple(callbacks), current_group(), numbers)
+    files, processes = stack_files(checkpoint), current_group()
+    call = _Call(X, distances, times, files, tuple(callbacks), processes, numbers)
     for group in _groups(models):
         _fit_group(group, call)
     return models
@@ -96,6 +101,7 @@ class _Call:
 
     X: Any
     distances: Any
+    times: Any
     files: Iterator[Path | None]
     callbacks: Sequence[Callback]
     group: Group
@@ -119,23 +125,24 @@ class _Series:
     some: NDArray[np.bool_]  # (N,): series with any value
     n_seen: int
     sections: Float32s | Feed
+    times: Float32s | None = None  # of the sections, (N, T), where they are uneven
 
 
 def _fit_group(models: Sequence[Model], call: _Call) -> None:
     """Fit models that differ in what varies within a stack only."""
     lead = models[0]
     previous = [model._previous_training() if model.warm_start else None for model in models]
-    series = _prepare(models, call.X, previous[0] is not None)
+    series = _prepare(models, call, previous[0] is not None)
     device = lead._torch_device()
     sections, digest = series.sections, series.digest
     if isinstance(sections, Feed):
         n_steps = lead._n_steps(series.size, sections.n_in_batches(lead.batch_size))
-        x = sections.stand_in(lead._dtype(), device)
+        x, times = sections.stand_in(lead._dtype(), device), None
     else:
         n_steps = lead._n_steps(series.size, len(sections))
-        x = torch.as_tensor(centre(sections), dtype=lead._dtype(), device=device)
+        x, times = _on_device(series, lead, device)
     distance_seconds = 0.0
-    for part in _chunks(range(len(models)), lead._stack_size(x)):
+    for part in _chunks(range(len(models)), lead._stack_size(x) if times is None else 1):
         file, own = next(call.files), [models[i] for i in part]
         before = [previous[i] for i in part]
         seeds = call.group.from_first(lambda: _seeds(own, before, kept_seeds(file)))  # noqa: B023
@@ -143,10 +150,10 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
             previous[i] or model._new_training(seed, device)
             for i, model, seed in zip(part, own, seeds, strict=True)
         ]
-        state = stack_states(states)
+        state = stack_states(states, lead._optimizer)
         rates, checkpoint, facts = _rates(own, state.step, state.step + n_steps), None, None
         if file is not None:
-            run = _run(own, seeds, state, rates.last, digest, call)
+            run = _run(own, seeds, state, rates.last, digest, times, call)
             history = History(file.parent, [call.numbers[id(model)] for model in own], rates)
             checkpoint = Checkpoint(file, run, call.group, history)
             facts = checkpoint.restore(state)
@@ -156,12 +163,13 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
                 between = _distances(models, series, call, n_steps, device)
             distance_seconds += time.perf_counter() - start
             feed = sections if isinstance(sections, Feed) else None
-            facts = _train(own, seeds, state, rates, x, feed, between, checkpoint, call)
+            facts = _train(own, seeds, state, rates, x, times, feed, between, checkpoint, call)
             for fact in facts:
                 fact["seconds"]["distances"] = distance_seconds
             if checkpoint is not None:
                 checkpoint.write(state, facts)
-        for model, trained, seed, fact in zip(own, split_state(state), seeds, facts, strict=True):
+        apart = split_state(state, lead._optimizer)
+        for model, trained, seed, fact in zip(own, apart, seeds, facts, strict=True):
             model.seed_, model.device_, model.fingerprint_ = seed, str(device), digest
             model.training_state_, model.module_ = trained, trained.averaged.eval()
             model.n_iter_ = trained.step
@@ -174,6 +182,7 @@ def _train(
     state: TrainingState,
     rates: LearningRates,
     x: torch.Tensor,
+    times: torch.Tensor | None,
     feed: Feed | None,
     between: BatchDistances | SetDistances | None,
     checkpoint: Checkpoint | None,
@@ -199,6 +208,8 @@ def _train(
         rates,
         call.group,
         feed,
+        lead._repeats,
+        times,
     )
     state.optimizer.param_groups[0]["lr"] = rates.lr[0]  # not that of an earlier fit
     fit_loop(state, task, rates.last - state.step, lead.progress, checkpoint, call.callbacks)
@@ -243,6 +254,7 @@ def _run(
     state: TrainingState,
     last: int,
     digest: str,
+    times: torch.Tensor | None,
     call: _Call,
 ) -> dict[str, Any]:
     """All that the training of a stack depends on, for its checkpoint."""
@@ -254,7 +266,8 @@ def _run(
         for name in ("progress", "random_state"):
             params.pop(name, None)
         own.append({"method": type(model).__qualname__, "seed": seed, **params})
-    return {
+    by_time = {} if times is None else {"times": fingerprint(times.cpu().numpy())}
+    return by_time | {
         "data": digest,
         "distances": call.given if soft else None,
         "models": own,
@@ -264,9 +277,11 @@ def _run(
     }
 
 
-def _prepare(models: Sequence[Model], X: Any, goes_on: bool) -> _Series:
-    lead = models[0]
+def _prepare(models: Sequence[Model], call: _Call, goes_on: bool) -> _Series:
+    lead, X = models[0], call.X
     if (source := left_on_disk(X)) is not None:
+        if call.times is not None:
+            raise ValueError("times are for series in memory; these stay on disk: leave times out")
         feed, digest = prepare_feed(models, source, goes_on)
         every = np.ones(len(feed), dtype=bool)
         return _Series(math.prod(source.shape), digest, every, len(feed), feed)
@@ -288,9 +303,45 @@ def _prepare(models: Sequence[Model], X: Any, goes_on: bool) -> _Series:
             model.n_features_in_, model.scale_ = X.shape[1], scale
     seen = lead._scaled(X if some.all() else X[some])
     sections = split_sections(seen, lead.max_train_length)
+    times = _uneven_times(lead, call, X)
+    if times is not None:
+        times = split_sections(times[some][:, None], lead.max_train_length)[:, 0]
     if len(sections) > len(seen):
-        sections = sections[observed_steps(sections).any(axis=1)]
-    return _Series(X.size, fingerprint(X), some, len(seen), sections)
+        kept = observed_steps(sections).any(axis=1)
+        sections, times = sections[kept], None if times is None else times[kept]
+    return _Series(X.size, fingerprint(X), some, len(seen), sections, times)
+
+
+def _uneven_times(lead: Model, call: _Call, X: Floats) -> Float32s | None:
+    """Times ``(N, T)`` in usual gaps; None where they do not matter."""
+    if call.times is None:
+        return None
+    times = np.asarray(call.times)[..., : X.shape[-1]]  # what pads all series is not in X
+    uneven = uneven_times(times, series_lengths(X), X.shape[-1])
+    if uneven is None or lead._temporal_weights(torch.zeros(())) is None:
+        return None
+    if not lead._by_time:
+        raise ValueError(
+            f"the steps are not evenly spaced, and {type(lead).__name__} weighs steps by their "
+            "number only; leave times out, or put the series on a grid"
+        )
+    if call.group.size > 1:
+        raise ValueError("times of unevenly spaced steps need one process; leave times out")
+    return uneven
+
+
+def _on_device(
+    series: _Series, lead: Model, device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Series and their times, shifted alike."""
+    sections, times = series.sections, series.times
+    assert isinstance(sections, np.ndarray)
+    if times is not None:
+        sections = np.concatenate([sections, times[:, None]], axis=1)
+    x = torch.as_tensor(centre(sections), dtype=lead._dtype(), device=device)
+    if times is None:
+        return x, None
+    return x[:, :-1].contiguous(), x[:, -1].nan_to_num()
 
 
 def _distances(
@@ -304,7 +355,7 @@ def _distances(
     if key not in call.between:
         if len(sections) == 1:
             warnings.warn(
-                "there is one series only: the instance part of the loss is 0, "
+                "there is one series only: nothing to compare it with, "
                 "and tau_instance has no effect",
                 stacklevel=5,
             )

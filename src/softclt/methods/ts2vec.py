@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from softclt import augment, functional
-from softclt.assignments import instance_weights
+from softclt.assignments import instance_weights, weights_by_time
 from softclt.encoders import DilatedEncoder, Encoder, Piece
+from softclt.irregular import hierarchical_loss_by_time
 from softclt.losses import SoftContrastiveLoss
 from softclt.methods.base import RepresentationLearner, methods
 from softclt.training import Batch, StepDraws, Stream
@@ -80,6 +81,7 @@ class TS2Vec(RepresentationLearner):
         16
     """
 
+    _by_time = True
     _varies = frozenset(
         [
             "tau_instance",
@@ -194,6 +196,10 @@ class TS2Vec(RepresentationLearner):
         weights: functional.TemporalWeights | None = self._criterion.temporal(z)
         return weights
 
+    def _weights_by_time(self, times: Tensor, level: int) -> Tensor | None:
+        kernel, growth = self.temporal_assignment, self.tau_growth
+        return weights_by_time(times, self.tau_temporal, kernel, level, growth, self.weight_cut)
+
     def _layout(self, length: int, step: int) -> augment.Crop:
         return augment.step_crop(length, step)
 
@@ -218,6 +224,18 @@ class TS2Vec(RepresentationLearner):
         mask = None
         if batch.mask is not None and self.mask_padding:
             mask = ~views[1][..., : crop.overlap].isnan().any(dim=-2)
+        if batch.times is not None:
+            times = augment.overlapping_crops(batch.times[..., None, :], crop, offsets)[1]
+            return hierarchical_loss_by_time(
+                left,
+                right,
+                times[..., 0, : crop.overlap],
+                self._weights_by_time,
+                batch.weights,
+                batch.lam,
+                mask,
+                self.normalize_weights,
+            )
         return functional.hierarchical_loss(
             left,
             right,

@@ -1,6 +1,8 @@
 """What representations are good for: tasks that fit a model, score it and say so in one line."""
 
-from softclt.tasks import classification as classification  # registers itself
+from softclt.tasks import anomaly as anomaly  # registers itself, as those below do
+from softclt.tasks import classification as classification
+from softclt.tasks import forecasting as forecasting
 from softclt.tasks.base import Outcome, Reading, evaluate, tasks
 from softclt.tasks.probes import probes
 from softclt.tasks.result import Result, read_results

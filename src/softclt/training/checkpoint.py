@@ -170,14 +170,16 @@ def tensors_of(state: TrainingState) -> dict[str, Tensor]:
     """All tensors of a state by name."""
     tensors: dict[str, Tensor] = {}
     tensors |= {f"averaged.{k}": v for k, v in state.averaged.state_dict().items()}
-    tensors |= {f"last.{k}": v for k, v in state.module.state_dict().items()}
+    if state.module is not state.averaged:
+        tensors |= {f"last.{k}": v for k, v in state.module.state_dict().items()}
     return tensors | {f"optimizer.{k}": v for k, v in optimizer_tensors(state).items()}
 
 
 def put_back(state: TrainingState, tensors: dict[str, Tensor]) -> None:
     """The reverse of :func:`tensors_of`."""
     state.averaged.load_state_dict(under("averaged.", tensors))
-    state.module.load_state_dict(under("last.", tensors))
+    if state.module is not state.averaged:
+        state.module.load_state_dict(under("last.", tensors))
     restore_optimizer(state, {k: v.clone() for k, v in under("optimizer.", tensors).items()})
 
 

@@ -45,6 +45,7 @@ class Batch:
         temporal: Soft temporal assignments, as :func:`functional.hierarchical_loss` takes them.
         lam: Share of the instance term, one number or ``(R,)``.
         group: Processes that share the batch: x, mask and index are this one's part of it.
+        times: Of the steps, in usual gaps, ``(R, B, T)``; None where these are all equal.
     """
 
     x: Tensor
@@ -55,6 +56,7 @@ class Batch:
     temporal: TemporalWeights | None
     lam: float | Tensor
     group: Group
+    times: Tensor | None = None
 
 
 class Objective(Protocol):
@@ -75,13 +77,15 @@ class Task:
         weights: Gives the soft instance assignments of a batch; None is hard.
         temporal, lam: See `Batch`.
         seeds: Of the models; all their draws come from them and the step.
-        batch_size: Series in a batch; all of them if there are fewer.
+        batch_size: Series in a batch; all of them if there are fewer, unless ``repeats``.
         max_length: Steps of a series that a batch holds; a random window of longer ones.
         layout: From the length of a batch and the step to what decides the shapes of that step.
         precision: float32, float64 (as the module is), or bfloat16 by autocast.
         rates: Learning rate of each model by step; None: always that of the optimiser.
         group: Processes that take the steps together.
         feed: Gives the batches of series that do not lie on the device; None: x has them.
+        repeats: Whether x comes several times in a batch where it has fewer series than that.
+        times: Of the steps of x, ``(N, T)``; see `Batch`.
     """
 
     objective: Objective
@@ -97,6 +101,13 @@ class Task:
     rates: LearningRates | None = None
     group: Group = field(default_factory=Group)
     feed: Feed | None = None
+    repeats: bool = False
+    times: Tensor | None = None
+
+    @property
+    def n_in_batch(self) -> int:
+        """Series of a batch from x."""
+        return self.batch_size if self.repeats else min(self.batch_size, len(self.x))
 
 
 def fit_loop(
@@ -169,7 +180,7 @@ def _look(state: TrainingState, task: Task, recent: list[Tensor]) -> None:
 def _trouble(what: str, task: Task, r: int, step: int) -> str:
     n, seed = len(task.x), task.seeds[r]
     if task.feed is None:
-        rows = batch_rows(seed, step, n, min(task.batch_size, n)).tolist()
+        rows = batch_rows(seed, step, n, task.n_in_batch).tolist()
     else:
         rows = task.feed.rows(seed, step, task.batch_size).tolist()
     model = "" if len(task.seeds) == 1 else f" of model {r} of {len(task.seeds)} (seed {seed})"
@@ -195,7 +206,7 @@ class _Stepper:
         self.state, self.task = state, task
         x = task.x
         self.n, _, self.length = x.shape
-        self.batch_size = min(task.batch_size, self.n)
+        self.batch_size = task.n_in_batch
         self.part = task.group.part(self.batch_size)
         self.observed, self.fetch = None, None
         if task.feed is not None:
@@ -303,6 +314,7 @@ class _Stepper:
         x, mask = self.fed, self.observed
         if x is None:
             x, mask = task.x[index], None if mask is None else mask[index]
+        times = None if task.times is None else task.times[index]
         start = torch.zeros(len(index), dtype=torch.int64, device=x.device)
         if self.length > task.max_length:
             start = draws.integers(Stream.WINDOW, self.length - task.max_length + 1)
@@ -310,18 +322,23 @@ class _Stepper:
             x = augment.take_steps(x, each, task.max_length)
             if mask is not None:
                 mask = augment.take_steps(mask[..., None, :], each, task.max_length)[..., 0, :]
-        return Batch(x, mask, index, start, self.weights, task.temporal, task.lam, task.group)
+            if times is not None:
+                times = augment.take_steps(times[..., None, :], each, task.max_length)[..., 0, :]
+        weights = self.weights
+        return Batch(x, mask, index, start, weights, task.temporal, task.lam, task.group, times)
 
     @torch.no_grad()
     def _update(self) -> None:
         if self.lr_factors is None:
             self.state.optimizer.step()
-        else:  # AdamW's step is proportional to its rate
+        else:  # an optimiser's step is proportional to its rate
             before = [parameter.clone() for parameter in self.parameters]
             self.state.optimizer.step()
             for old, new in zip(before, self.parameters, strict=True):
                 factors = self.lr_factors.now.view(-1, *[1] * (new.ndim - 1))
                 new.copy_(old.lerp(new, factors))
+        if self.state.averaged is self.state.module:
+            return
         # Running mean of the initial weights and all iterates, as TS2Vec's AveragedModel keeps it.
         gaps = list(torch._foreach_sub(self.parameters, self.averaged))
         torch._foreach_mul_(gaps, self.share)

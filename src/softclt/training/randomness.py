@@ -29,6 +29,11 @@ class Stream(IntEnum):
     HIDDEN = 4
     DROPOUT = 5
     WINDOW = 6
+    DISTORTED = 7
+    SCALE = 8
+    SHIFT = 9
+    JITTER = 10
+    ANCHOR = 11
 
 
 _VIEWS = 2  # a purpose has numbers of its own for each
@@ -76,9 +81,15 @@ class StepDraws:
         self.keys, self.step, self.counter, self.dtype = keys, step, counter, dtype
         self.rank = rank
 
-    def keep(self, shape: tuple[int, ...], probability: float, view: int) -> Tensor:
+    def keep(
+        self,
+        shape: tuple[int, ...],
+        probability: float,
+        view: int,
+        stream: Stream = Stream.HIDDEN,
+    ) -> Tensor:
         """True with the given probability, ``(R, *shape)``, for view 0 or 1."""
-        return self._halves(Stream.HIDDEN, view, shape) < _threshold(probability)
+        return self._halves(stream, view, shape) < _threshold(probability)
 
     def dropout(self, shape: tuple[int, ...], probability: float, view: int) -> Tensor:
         """Factors ``(R, *shape)`` that drop with a probability and keep the mean."""
@@ -91,6 +102,13 @@ class StepDraws:
         first = self.rank * n if shape else 0  # one number for all is the same in all processes
         positive = self._bits(stream, 0, first, first + n) & 0x7FFFFFFF
         return (positive % below).view(-1, *shape).long()
+
+    def normal(self, stream: Stream, shape: tuple[int, ...], view: int) -> Tensor:
+        """Of mean 0 and standard deviation 1, ``(R, *shape)``, for view 0 or 1."""
+        n = prod(shape)
+        bits = self._bits(stream, view, self.rank * n, (self.rank + 1) * n) >> 8
+        uniform = (bits.float() + 0.5) * 2.0**-23  # 24 bits, in (-1, 1) without its ends
+        return (torch.erfinv(uniform) * 2**0.5).to(self.dtype).view(-1, *shape)
 
     def _halves(self, stream: Stream, view: int, shape: tuple[int, ...]) -> Tensor:
         """Uniform in [-2^15, 2^15), ``(R, *shape)`` in int16: two of them from each hash."""
@@ -126,12 +144,13 @@ def batch_rows(
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Rows of the data set in this step's batch.
 
-    Each epoch has an order of its own; what does not fill a last batch is left out.
+    Each epoch has an order of its own; what does not fill a last batch is left out. Where a batch
+    has more rows than the data set, an epoch has each row so often that it fills one.
     """
-    per_epoch = n // batch_size
-    epoch, position = divmod(step, per_epoch)
-    order = _epoch_order(seed, epoch, n)
-    return order[position * batch_size : (position + 1) * batch_size].copy()
+    copies = -(-batch_size // n)
+    epoch, position = divmod(step, n * copies // batch_size)
+    order = _epoch_order(seed, epoch, n * copies)
+    return order[position * batch_size : (position + 1) * batch_size] % n
 
 
 @lru_cache(maxsize=64)  # all steps of an epoch ask for it

@@ -1,15 +1,17 @@
 """Where training stands, for one model or a stack of them."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from softclt.encoders import Encoder
 from softclt.encoders.stacked import one_of, stacked
+
+NewOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 
 @dataclass
@@ -18,8 +20,9 @@ class TrainingState:
 
     Attributes:
         module: Parameters with a leading axis of R models.
-        optimizer: AdamW over them.
-        averaged: Mean of the initial parameters and all iterates.
+        optimizer: Over them.
+        averaged: Mean of the initial parameters and all iterates; ``module`` itself for a method
+            that takes the last iterate.
         step: Steps taken.
         losses: By model, of each step.
     """
@@ -31,21 +34,23 @@ class TrainingState:
     losses: list[list[float]] = field(default_factory=lambda: [[]])
 
 
-def new_state(module: Encoder, lr: float) -> TrainingState:
+def new_state(module: Encoder, new_optimizer: NewOptimizer, averages: bool = True) -> TrainingState:
     """The beginning of training."""
-    averaged = copy.deepcopy(module).requires_grad_(False)
-    return TrainingState(module, _optimizer(module, lr), averaged)
+    averaged = copy.deepcopy(module).requires_grad_(False) if averages else module
+    return TrainingState(module, new_optimizer(module.parameters()), averaged)
 
 
-def stack_states(states: Sequence[TrainingState]) -> TrainingState:
+def stack_states(states: Sequence[TrainingState], new_optimizer: NewOptimizer) -> TrainingState:
     """States at the same step side by side; a single one as it is."""
     if len(states) == 1:
         return states[0]
     module = stacked([state.module for state in states])
-    averaged = stacked([state.averaged for state in states])
+    averaged = module
+    if states[0].averaged is not states[0].module:
+        averaged = stacked([state.averaged for state in states])
     losses = [losses for state in states for losses in state.losses]
-    lr = states[0].optimizer.param_groups[0]["lr"]
-    stack = TrainingState(module, _optimizer(module, lr), averaged, states[0].step, losses)
+    optimizer = new_optimizer(module.parameters())
+    stack = TrainingState(module, optimizer, averaged, states[0].step, losses)
     moments = [optimizer_tensors(state) for state in states]
     restore_optimizer(
         stack,
@@ -57,28 +62,22 @@ def stack_states(states: Sequence[TrainingState]) -> TrainingState:
     return stack
 
 
-def split_state(state: TrainingState) -> list[TrainingState]:
+def split_state(state: TrainingState, new_optimizer: NewOptimizer) -> list[TrainingState]:
     """The states of the models of a stack."""
     if len(state.losses) == 1:
         return [state]
     moments = optimizer_tensors(state)
-    lr = state.optimizer.param_groups[0]["lr"]
     states = []
     for r, losses in enumerate(state.losses):
         module = one_of(state.module, r)
-        own = TrainingState(
-            module, _optimizer(module, lr), one_of(state.averaged, r), state.step, [losses]
-        )
+        averaged = module if state.averaged is state.module else one_of(state.averaged, r)
+        optimizer = new_optimizer(module.parameters())
+        own = TrainingState(module, optimizer, averaged, state.step, [losses])
         restore_optimizer(
             own, {k: v[r : r + 1].clone() if v.ndim > 0 else v for k, v in moments.items()}
         )
         states.append(own)
     return states
-
-
-def _optimizer(module: Encoder, lr: float) -> torch.optim.Optimizer:
-    on_gpu = next(module.parameters()).is_cuda
-    return torch.optim.AdamW(module.parameters(), lr=lr, fused=True, capturable=on_gpu)
 
 
 def optimizer_tensors(state: TrainingState) -> dict[str, Tensor]:

@@ -1,0 +1,182 @@
+"""The detector: learn what is normal, then score, judge and follow series step by step."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from softclt.anomaly.events import Alarm, find_alarms
+from softclt.anomaly.scorers import Scorer, StepScore, new_scorer
+from softclt.anomaly.thresholds import StepLevel, Threshold, new_threshold
+from softclt.validation import Floats, check_range, check_series, observed_steps, series_lengths
+
+
+class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+    """Finds steps that do not belong, in series like those it was fitted on.
+
+    Follows scikit-learn's conventions for outliers, with an answer for every step of every series:
+    ``score_samples`` is higher for what is more normal, and ``predict`` gives +1 and -1, each
+    ``(N, T)``. All training series share one threshold.
+
+    Args:
+        model: Trained by ``fit``, as a clone. None is TS2Vec, soft over time and without contrast
+            between series. A trained one in scikit-learn's ``FrozenEstimator`` stays as it is.
+            Scorers that need no model ignore it.
+        scorer: ``"masked"`` (the paper's), ``"bank"``, or a baseline: `softclt.anomaly.scorers`.
+        threshold: ``"sigma"``, ``"running"``, ``"spot"`` or ``"dspot"``.
+        context: Steps before a step that its score looks at.
+        gap: Strange steps at most so many steps apart are one alarm.
+        scorer_params: Settings of the scorer.
+        threshold_params: Settings of the threshold, e.g. ``{"sigmas": 3}``.
+        random_state: Of the model, if given, and of what else is drawn.
+
+    Attributes:
+        scorer_: The fitted scorer.
+        threshold_: The fitted threshold.
+        n_features_in_: Channels D.
+
+    Example:
+        >>> from softclt import TS2Vec
+        >>> t = np.arange(400)
+        >>> normal = np.sin(t / 5) + 0.1 * np.random.default_rng(0).normal(size=400)
+        >>> strange = normal.copy()
+        >>> strange[300] += 6
+        >>> tiny = TS2Vec(output_dims=8, hidden_dims=8, depth=3, tau_instance=None, max_iter=5)
+        >>> detector = AnomalyDetector(tiny, context=30, random_state=0).fit(normal[None])
+        >>> 300 in np.flatnonzero(detector.predict(strange[None])[0] == -1)
+        True
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        scorer: str = "masked",
+        threshold: str = "sigma",
+        context: int = 200,
+        gap: int = 7,
+        scorer_params: Mapping[str, Any] | None = None,
+        threshold_params: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.scorer = scorer
+        self.threshold = threshold
+        self.context = context
+        self.gap = gap
+        self.scorer_params = scorer_params
+        self.threshold_params = threshold_params
+        self.random_state = random_state
+
+    scorer_: Scorer
+    threshold_: Threshold
+    n_features_in_: int
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from normal series; a few anomalies among them do little harm.
+
+        Args:
+            X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
+            y: Ignored.
+        """
+        check_range(self.gap, "gap", 0)
+        X = check_series(X)
+        series = _unpadded(X)
+        threshold = new_threshold(self.threshold, self.threshold_params)
+        fallbacks = {"context": self.context, "random_state": self.random_state}
+        scorer = new_scorer(self.scorer, self.scorer_params, model=self.model, **fallbacks)
+        self.scorer_ = scorer.fit(series)
+        self.threshold_ = threshold.fit([self.scorer_.score(one) for one in series])
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def anomaly_scores(self, X: Any) -> NDArray[np.float64]:
+        """How strange each step is, ``(N, T)``: higher is stranger, NaN is not scored.
+
+        Missing steps, those behind the end of a series and, with the masked scorer, the first 21
+        are not scored.
+        """
+        X = self._seen(X)
+        scores = np.full((X.shape[0], X.shape[2]), np.nan)
+        for row, series in zip(scores, _unpadded(X), strict=True):
+            row[: series.shape[1]] = self.scorer_.score(series)
+        return scores
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """How normal each step is, ``(N, T)``: minus `anomaly_scores`, as in scikit-learn."""
+        return -self.anomaly_scores(X)
+
+    def levels(self, scores: Floats) -> NDArray[np.float64]:
+        """What each of some `anomaly_scores` has to exceed to be an alarm, ``(N, T)``."""
+        return np.stack([self.threshold_.levels(row) for row in scores])
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """By how much each score stays below its level ``(N, T)``: negative is an anomaly."""
+        scores = self.anomaly_scores(X)
+        margin: NDArray[np.float64] = self.levels(scores) - scores
+        return margin
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """-1 for a strange step, +1 for all others ``(N, T)``, also for what is not scored."""
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def alarms(self, X: Any) -> list[list[Alarm]]:
+        """The alarms of each series, in the order of time."""
+        scores = self.anomaly_scores(X)
+        levels = self.levels(scores)
+        return [find_alarms(*pair, self.gap) for pair in zip(scores, levels, strict=True)]
+
+    def stream(self) -> "AnomalyStream":
+        """Follow one series step by step, with memory that does not grow."""
+        check_is_fitted(self, "scorer_")
+        if not hasattr(self.scorer_, "stream"):
+            raise ValueError(
+                f"the scorer {self.scorer!r} needs the whole series, so it cannot follow a stream; "
+                "'masked' and 'bank' can"
+            )
+        return AnomalyStream(self.scorer_.stream(), self.threshold_.stream(), self.n_features_in_)
+
+    def _seen(self, X: Any) -> Floats:
+        check_is_fitted(self, "scorer_")
+        return check_series(X, n_channels=self.n_features_in_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+class AnomalyStream:
+    """One series, step by step; `AnomalyDetector.stream` makes it."""
+
+    def __init__(self, score: StepScore, level: StepLevel, n_channels: int) -> None:
+        self._score, self._level, self._n_channels = score, level, n_channels
+
+    def push(self, x: Any) -> tuple[float, bool]:
+        """The score of the newest step, NaN if it has none, and whether it is an alarm.
+
+        Args:
+            x: Its values ``(D,)``, or a number where there is one channel; NaN is missing.
+        """
+        values = np.atleast_1d(np.asarray(x, dtype=np.float64))
+        if values.shape != (self._n_channels,):
+            raise ValueError(
+                f"x has shape {values.shape}; expected ({self._n_channels},), a value a channel"
+            )
+        score = self._score(values)
+        return score, bool(score > self._level(score))
+
+
+def _unpadded(X: Floats) -> list[Floats]:
+    """Series ``(D, T_i)`` without what is missing at their ends."""
+    empty = np.flatnonzero(~observed_steps(X).any(axis=1))
+    if len(empty):
+        raise ValueError(
+            f"series {empty[0]} has no step at which all its channels have a value; leave it out"
+        )
+    lengths = series_lengths(X)
+    return [series[:, :length] for series, length in zip(X, lengths, strict=True)]

@@ -1,0 +1,101 @@
+"""How good alarms are: the delay-adjusted scores of the papers, and two that flatter nobody."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import precision_recall_fscore_support
+
+from softclt.anomaly.events import Flags, adjust_segments, regrid
+from softclt.validation import Floats
+
+VUS_BUFFER = 20  # steps around an anomaly up to which it may be missed by a little
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What was found in one series, beside what was there.
+
+    Attributes:
+        labels: Anomalies ``(T,)``.
+        flags: Alarms ``(T,)``.
+        scores: ``(T,)``, higher is stranger; NaN is not scored, and ranks as least strange.
+        times: ``(T,)``, in their order.
+    """
+
+    labels: Flags
+    flags: Flags
+    scores: Floats
+    times: NDArray[Any]
+
+
+def delay_adjusted(series: Sequence[Judged], delay: int | None) -> dict[str, float]:
+    """F1, precision and recall over the steps of all series, by the published protocol.
+
+    Labels and alarms are put on a grid of the smallest gap between times, without either where a
+    step is missing. A labelled segment that is hit within its first ``delay`` + 1 steps counts as
+    found in all its steps, another as missed in all, which rewards one lucky hit in a long segment:
+    read `point_pr_auc` and `vus_pr` beside it.
+    """
+    labels, found = [], []
+    for one in series:
+        truth = regrid(one.labels, one.times)
+        labels.append(truth)
+        found.append(adjust_segments(regrid(one.flags, one.times), truth, delay))
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        np.concatenate(labels), np.concatenate(found), average="binary", zero_division=0.0
+    )
+    return {"f1": float(f1), "precision": float(precision), "recall": float(recall)}
+
+
+def point_pr_auc(series: Sequence[Judged]) -> float:
+    """Area under the precision-recall curve of single steps, the mean over series (aeon's).
+
+    Series without an anomaly, or with nothing else, do not count; NaN if none is left.
+    """
+    return _mean_over_series(series, _aeon().pr_auc_score)
+
+
+def vus_pr(series: Sequence[Judged], buffer: int = VUS_BUFFER) -> float:
+    """Volume under the surface of precision, recall and buffer size, the mean over series (aeon's).
+
+    A threshold-free score that gives a part for near misses; see Paparrizos et al., VLDB 2022.
+    Series as in `point_pr_auc`.
+    """
+    aeon = _aeon()
+    return _mean_over_series(
+        series, lambda y, scores: aeon.range_pr_vus_score(y, scores, max_buffer_size=buffer)
+    )
+
+
+def check_aeon() -> None:
+    """Say what is missing before long work, not after it."""
+    _aeon()
+
+
+def _aeon() -> Any:
+    try:
+        from aeon.benchmarking.metrics import anomaly_detection
+    except ImportError:
+        raise ModuleNotFoundError(
+            "VUS-PR and the area under the point-wise precision-recall curve need aeon: "
+            'pip install "softclt[data]"; or leave them out with vus=False'
+        ) from None
+    return anomaly_detection
+
+
+def _mean_over_series(series: Sequence[Judged], measure: Any) -> float:
+    def measured(one: Judged) -> float:
+        least = float(np.nanmin(one.scores))
+        scores = np.nan_to_num(one.scores, nan=least)
+        return float(measure(one.labels.astype(int), scores))
+
+    there = [one for one in series if one.labels.any() and not one.labels.all()]
+    there = [one for one in there if not np.isnan(one.scores).all()]
+    if not there:
+        return float("nan")
+    with ThreadPoolExecutor() as threads:  # NumPy's work on long arrays holds no lock
+        return float(np.mean(list(threads.map(measured, there))))

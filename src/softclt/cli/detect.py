@@ -1,0 +1,262 @@
+"""``detect``: alarms in the series of a file, and a picture of the worst."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softclt.cli import options
+from softclt.cli.output import (
+    TABLE_SUFFIXES,
+    check_suffix,
+    note,
+    print_json,
+    print_table,
+    watched,
+    write_table,
+)
+from softclt.cli.settings import build_model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from softclt.anomaly import Alarm, Detection
+    from softclt.anomaly.watching import Watch, Watched
+    from softclt.data import SeriesTable
+
+PICTURES = (".png", ".pdf", ".svg")
+SHOWN = 5  # alarms that are printed
+HALF = 0.5
+
+
+def detect(
+    data: options.Data,
+    out: Annotated[Path, typer.Option(help="Table of alarms to write: .csv or .parquet.")],
+    train: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            max=0.99,
+            help="First share of each series to learn from; it is not judged.  [default: 0.5]",
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="Folder that 'softclt fit' wrote, instead of learning here."),
+    ] = None,
+    scorer: Annotated[str, typer.Option(help="See 'softclt list scorers'.")] = "masked",
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            help="sigma, running, spot, dspot; or own: a baseline's decision.  "
+            "[default: sigma; running with --model]"
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Picture of the worst alarms: .png, .pdf or .svg.")
+    ] = None,
+    scores: Annotated[
+        Path | None, typer.Option(help="Table of the score of every judged step.")
+    ] = None,
+    context: Annotated[int, typer.Option(min=1, help="How many steps back a score looks.")] = 200,
+    gap: Annotated[
+        int, typer.Option(min=0, help="Strange steps at most so far apart are one alarm.")
+    ] = 7,
+    method: options.Method = "ts2vec",
+    preset: options.Preset = None,
+    settings: options.Settings = None,
+    seed: options.Seed = 0,
+    id: options.Id = None,
+    time: options.Time = None,
+    label: options.Label = None,
+    values: options.Values = None,
+    as_json: options.Json = False,
+) -> None:
+    """You watch machines, loads or sales: find the steps that do not belong, and write alarms.
+
+    Learns from the first half of each series what is normal, and judges the rest. A table without
+    an id column is one series. With --model nothing is learned here: the threshold runs along, and
+    all but the first tenth is judged. Severity 1 is just an alarm, 2 is twice as far out.
+    """
+    check_suffix(out, TABLE_SUFFIXES)
+    for path, suffixes in ((plot, PICTURES), (scores, TABLE_SUFFIXES)):
+        if path is not None:
+            check_suffix(path, suffixes)
+    if model is not None and (preset is not None or settings):
+        raise ValueError("--model is trained already; leave --preset and --set out")
+
+    from softclt.anomaly.detection import check_threshold
+    from softclt.anomaly.watching import TENTH, Watch, read_watched, worst_first
+
+    share = (TENTH if model is not None else HALF) if train is None else train
+    if threshold is None:
+        threshold = "running" if model is not None and train is None else "sigma"
+    check_threshold(threshold, scorer)
+    how = Watch(
+        model=_learner(model, method, preset, settings, seed),
+        cold=model is not None,
+        share=share,
+        scorer=scorer,
+        threshold=threshold,
+        context=context,
+        random_state=None if model is not None else seed,
+    )
+    columns = options.column_names(id, time, label, values)
+    table, found = read_watched(data, columns)
+    series = _watchable(data, how, found)
+    _note_work(how, series, method, data)
+    detections = how.run(series)
+    alarms, ranked = worst_first(detections, gap)
+    written = _alarm_table(table, series, alarms)
+    write_table(written, out)
+    if scores is not None:
+        write_table(_score_table(table, series, detections), scores)
+    if plot is not None:
+        _draw(table, series, detections, alarms, plot, data)
+    judged = sum(len(detection.scores) for detection in detections)
+    if as_json:
+        print_json(
+            {
+                "out": str(out),
+                "plot": None if plot is None else str(plot),
+                "scores": None if scores is None else str(scores),
+                "series": len(series),
+                "left_out": len(found) - len(series),
+                "judged_steps": judged,
+                "alarms": written.to_dict("records"),
+            }
+        )
+        return
+    _tell(table, series, ranked, judged, out, plot)
+
+
+def _learner(
+    model: Path | None, method: str, preset: str | None, settings: list[str] | None, seed: int
+) -> Any:
+    if model is not None:
+        from sklearn.frozen import FrozenEstimator
+
+        from softclt.methods import load_model
+
+        return FrozenEstimator(load_model(model))
+    fallbacks = {} if preset is not None else {"lam": 0.0, "tau_instance": None}
+    learner = build_model(method, preset, settings, random_state=seed, **fallbacks)
+    if watched() and learner.get_params(deep=False).get("progress") is False:
+        learner.set_params(progress=True)
+    return learner
+
+
+def _watchable(data: str, how: "Watch", found: "list[Watched]") -> "list[Watched]":
+    """The series that can be watched; others are named on stderr, or refused if none is left."""
+    kept, reasons = [], []
+    for one in found:
+        title = f"series {one.name!r}" if one.name else "the series"
+        if reason := how.refusal(one):
+            reasons.append(f"{title} {reason}")
+            continue
+        kept.append(one)
+        if one.words:
+            typer.echo(f"softclt: {title}: {one.words}", err=True)
+    if not kept:
+        more = f" ({len(reasons) - 1} more cannot be watched, either)" if len(reasons) > 1 else ""
+        raise ValueError(f"{data}: {reasons[0]}{more}")
+    for reason in reasons:
+        typer.echo(f"softclt: left out: {reason}", err=True)
+    return kept
+
+
+def _note_work(how: "Watch", series: "list[Watched]", method: str, data: str) -> None:
+    steps = sum(one.values.shape[1] for one in series)
+    if how.reads_model and not how.cold:
+        note(f"fitting {method} on the first {how.share:.0%} of {len(series)} series of {data}")
+    note(f"scoring {steps} steps with {how.scorer}")
+
+
+def _alarm_table(
+    table: "SeriesTable", series: "list[Watched]", alarms: "list[list[Alarm]]"
+) -> "pd.DataFrame":
+    """A row for each alarm, in the order of series and time."""
+    import pandas as pd
+
+    rows = []
+    for one, own in zip(series, alarms, strict=True):
+        for alarm in own:
+            start, end = table.as_written(one.times[[alarm.start, alarm.end]])
+            row = {"id": one.name} if table.has_ids else {}
+            rows.append(row | {"start": start, "end": end, "severity": round(alarm.severity, 4)})
+            rows[-1]["steps"] = alarm.end - alarm.start + 1
+    names = [*(["id"] if table.has_ids else []), "start", "end", "severity", "steps"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def _score_table(
+    table: "SeriesTable", series: "list[Watched]", detections: "list[Detection]"
+) -> "pd.DataFrame":
+    import pandas as pd
+
+    parts = []
+    for one, detection in zip(series, detections, strict=True):
+        times = table.as_written(one.times[detection.start :])
+        part = pd.DataFrame({"time": times, "score": detection.scores, "level": detection.levels})
+        part["alarm"] = detection.flags().astype(int)
+        if table.has_ids:
+            part.insert(0, "id", one.name)
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def _draw(
+    table: "SeriesTable",
+    series: "list[Watched]",
+    detections: "list[Detection]",
+    alarms: "list[list[Alarm]]",
+    plot: Path,
+    data: str,
+) -> None:
+    import numpy as np
+
+    from softclt.reports.alarms import WatchedPanel, alarms_figure
+    from softclt.reports.figures import save_figure
+
+    note("drawing")
+    panels = []
+    for one, detection, own in zip(series, detections, alarms, strict=True):
+        before = np.full(detection.start, np.nan)
+        panels.append(
+            WatchedPanel(
+                title=one.name,
+                times=one.times,
+                values=one.values,
+                scores=np.concatenate([before, detection.scores]),
+                levels=np.concatenate([before, detection.levels]),
+                start=detection.start,
+                alarms=[(alarm.start, alarm.end, alarm.severity) for alarm in own],
+                channels=table.channels or (),
+            )
+        )
+    save_figure(alarms_figure(panels, Path(data).name), plot)
+
+
+def _tell(
+    table: "SeriesTable",
+    series: "list[Watched]",
+    ranked: "list[tuple[int, Alarm]]",
+    judged: int,
+    out: Path,
+    plot: Path | None,
+) -> None:
+    from rich.table import Table
+
+    drawn = "" if plot is None else f", drawn in {plot}"
+    words = f"{len(ranked)} alarm{'' if len(ranked) == 1 else 's'} in {judged} steps"
+    if not ranked:
+        typer.echo(f"{words}: nothing is strange here; an empty table is in {out}{drawn}")
+        return
+    worst = Table(*(["series"] if table.has_ids else []), "start", "end")
+    worst.add_column("severity", justify="right")
+    for i, alarm in ranked[:SHOWN]:
+        times = table.as_written(series[i].times[[alarm.start, alarm.end]])
+        name = [series[i].name] if table.has_ids else []
+        worst.add_row(*name, *map(str, times), f"{alarm.severity:.2f}")
+    shown = "the worst first" if len(ranked) <= SHOWN else f"the worst {SHOWN}"
+    print_table(worst, f"{words}, {shown}", f"All are in {out}{drawn}.")

@@ -1,0 +1,191 @@
+"""``forecast``: what comes after the end of the series of a file, with intervals."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softclt.cli import options
+from softclt.cli.output import (
+    TABLE_SUFFIXES,
+    check_suffix,
+    note,
+    print_json,
+    watched,
+    write_table,
+)
+from softclt.cli.settings import build_model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from softclt.data import SeriesTable
+    from softclt.forecasting import Forecaster
+
+PICTURES = (".png", ".pdf", ".svg")
+TAIL = 4  # horizons of history in the picture
+
+
+def forecast(
+    data: options.Data,
+    out: Annotated[Path, typer.Option(help="Table to write: .csv or .parquet.")],
+    horizon: Annotated[int, typer.Option(min=1, help="Steps ahead.")] = 24,
+    coverage: Annotated[
+        float, typer.Option(min=0.01, max=0.999, help="Share of the values in an interval.")
+    ] = 0.9,
+    plot: Annotated[Path | None, typer.Option(help="Picture to draw: .png, .pdf or .svg.")] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="Folder that 'softclt fit' wrote, instead of learning here."),
+    ] = None,
+    method: options.Method = "ts2vec",
+    preset: options.Preset = None,
+    settings: options.Settings = None,
+    context: Annotated[int, typer.Option(min=1, help="How many steps back a step sees.")] = 200,
+    lags: Annotated[
+        int, typer.Option(min=0, help="Last values to read beside the embedding.")
+    ] = 200,
+    seed: options.Seed = 0,
+    id: options.Id = None,
+    time: options.Time = None,
+    values: options.Values = None,
+    as_json: options.Json = False,
+) -> None:
+    """You have series and want to know what comes next: write forecasts with intervals.
+
+    Learns from the first four fifths of each series; the last fifth chooses, checks and gives the
+    intervals their width. A table without ids is one series. Dates give calendar features, and the
+    forecasts have dates in the form of the file.
+    """
+    check_suffix(out, TABLE_SUFFIXES)
+    if plot is not None:
+        check_suffix(plot, PICTURES)
+    if model is not None and (preset is not None or settings):
+        raise ValueError("--model is trained already; leave --preset and --set out")
+
+    from softclt.data import read_series
+    from softclt.forecasting import Forecaster
+
+    learner = _learner(model, method, preset, settings, seed, context)
+    table = read_series(data, **options.column_names(id, time, None, values))
+    if table.unsorted_at:
+        raise ValueError(
+            f"{data}, {table.unsorted_at}: the time is earlier than that of the row before; sort "
+            "the rows by time, or name the column of the series with --id"
+        )
+    forecaster = Forecaster(
+        learner,
+        horizon=horizon,
+        context=context,
+        lags=lags,
+        coverage=coverage,
+        random_state=None if model is not None else seed,
+    )
+    n, d, t = table.X.shape
+    note(f"learning to forecast {horizon} steps from {n} series of {d} channel(s), {t} steps")
+    forecaster.fit(table.X, times=table.times)
+    forecasts = forecast_table(table, forecaster)
+    write_table(forecasts, out)
+    if plot is not None:
+        _draw(table, forecaster, plot, data)
+    _tell(forecaster, out, plot, len(forecasts), as_json)
+
+
+def forecast_table(table: "SeriesTable", forecaster: "Forecaster") -> "pd.DataFrame":
+    """A row for each series, step and channel: ``id`` (if known), time, channel, forecast, ends."""
+    import numpy as np
+    import pandas as pd
+
+    ahead = forecaster.predict()  # (N, D, H)
+    lower, upper = forecaster.predict_interval()
+    times = forecaster.future_times()  # (N, H)
+    n, d, h = ahead.shape
+    columns: dict[str, Any] = {}
+    if table.has_ids:
+        columns["id"] = [name for name in table.ids for _ in range(h * d)]
+    columns["time"] = [time for own in times for time in table.as_written(own) for _ in range(d)]
+    columns["channel"] = channel_names(table) * (n * h)
+    for name, array in (("forecast", ahead), ("lower", lower), ("upper", upper)):
+        columns[name] = np.swapaxes(array, 1, 2).reshape(-1)
+    return pd.DataFrame(columns)
+
+
+def channel_names(table: "SeriesTable") -> list[str]:
+    """Of the file, or their numbers."""
+    return table.channels or [str(i) for i in range(table.X.shape[1])]
+
+
+def _learner(
+    model: Path | None,
+    method: str,
+    preset: str | None,
+    settings: list[str] | None,
+    seed: int,
+    context: int,
+) -> Any:
+    if model is not None:
+        from softclt.methods import load_model
+
+        return load_model(model)
+    from softclt.forecasting.forecaster import default_params
+
+    fallbacks = default_params(context) if preset is None else {}
+    learner = build_model(method, preset, settings, random_state=seed, **fallbacks)
+    if watched() and learner.get_params(deep=False).get("progress") is False:
+        learner.set_params(progress=True)
+    return learner
+
+
+def _draw(table: "SeriesTable", forecaster: "Forecaster", plot: Path, data: str) -> None:
+    import numpy as np
+
+    from softclt.reports.figures import save_figure
+    from softclt.reports.forecasts import ForecastPanel, forecast_figure
+
+    note("drawing")
+    ahead, future = forecaster.predict(), forecaster.future_times()
+    lower, upper = forecaster.predict_interval()
+    names, horizon = channel_names(table), ahead.shape[-1]
+    panels = []
+    for i, length in enumerate(forecaster.lengths_):
+        tail = slice(max(0, length - max(TAIL * horizon, 48)), length)
+        steps = np.arange(length) if table.times is None else table.times[i]
+        for c, name in enumerate(names):
+            title = " · ".join([str(table.ids[i])] * table.has_ids + [name])
+            panels.append(
+                ForecastPanel(
+                    title,
+                    steps[tail],
+                    table.X[i, c, tail],
+                    future[i],
+                    ahead[i, c],
+                    lower[i, c],
+                    upper[i, c],
+                )
+            )
+    heading = f"{Path(data).name}: {horizon} steps ahead"
+    save_figure(forecast_figure(panels, forecaster.coverage, heading), plot)
+
+
+def _tell(
+    forecaster: "Forecaster", out: Path, plot: Path | None, n_rows: int, as_json: bool
+) -> None:
+    errors = forecaster.validation_
+    if as_json:
+        picture = None if plot is None else str(plot)
+        print_json({"out": str(out), "plot": picture, "rows": n_rows, "validation": errors})
+        return
+    others = {"naive": "the last value", "seasonal": "the last day"}
+    beside = " and ".join(
+        f"saying {words} again by {errors[name]:.3f}"
+        for name, words in others.items()
+        if name in errors
+    )
+    typer.echo(f"{n_rows} forecasts in {out}" + ("" if plot is None else f", drawn in {plot}"))
+    typer.echo(
+        f"On the last part of the data, forecasts missed by {errors['mae']:.3f} standard "
+        f"deviations on average, {beside}."
+    )
+    best = min((errors[name], words) for name, words in others.items() if name in errors)
+    if best[0] <= errors["mae"]:
+        typer.echo(f"Learning did not help here: {best[1]} is a better forecast.")

@@ -1,0 +1,114 @@
+"""Forecasting of ETT and weather kind: fit without labels, let a ridge read each step's embedding.
+
+Beside every score stand those of the last value, of the last day and of a ridge on the last values
+themselves, so that a reader sees whether learning helped.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from softclt.data import Dataset
+from softclt.forecasting.protocol import (
+    CONTEXT,
+    Prepared,
+    Score,
+    embedding_features,
+    horizons_of,
+    lag_features,
+    prepare,
+    read_horizons,
+    repeat_last,
+)
+from softclt.tasks.base import Outcome, tasks
+from softclt.validation import check_range
+
+# Scores of what does not learn, by data and settings: the same beside every model and seed.
+_BASELINES: dict[tuple[str, tuple[int, ...], int], dict[str, float]] = {}
+
+
+@tasks.register("forecasting")
+def run(
+    model: Any, data: Dataset, *, horizons: Sequence[int] | None = None, context: int = CONTEXT
+) -> Outcome:
+    """Fit ``model`` on the training part of long series; score forecasts of the test part.
+
+    All channels are forecast. Metrics are errors on scaled data: ``mse`` and ``mae``, means over
+    horizons, ``24.mse`` and so on of each, and ``naive.``, ``seasonal.`` (a day ago; only where
+    the times tell how long a day is) and ``ridge.`` before the same names for what does not learn:
+    the last value, the last day, and a ridge for each channel on its last ``context`` values.
+
+    Args:
+        model: An unfitted estimator whose ``encode`` gives ``(N, T, M)``.
+        data: Long series, without missing values; their times, if dates, give calendar features.
+        horizons: Steps ahead; the published ones of the data set if None.
+        context: How far back a step sees.
+    """
+    if not hasattr(model, "encode"):
+        raise TypeError(f"{type(model).__name__} has no encode(level='timestamp'): use a method")
+    name = str(data.meta["name"])
+    wanted = tuple(sorted(set(horizons_of(name) if horizons is None else horizons)))
+    for horizon in wanted:
+        check_range(horizon, "each of horizons", 1)
+    check_range(context, "context", 1)
+    prepared = prepare(data)
+    y, parts = prepared.y, prepared.parts
+    key = data.fingerprint, wanted, context
+    clock = _Clock()
+    if key not in _BASELINES:  # first, as it refuses horizons that do not fit
+        _BASELINES[key] = _baselines(prepared, wanted, context)
+    clock.lap("baselines")
+    model.fit(prepared.x[..., : parts.train])
+    clock.lap("fit")
+    Z = model.encode(prepared.x, level="timestamp", causal=True, context=context)  # (N, T, M)
+    clock.lap("encode")
+    scores = read_horizons(embedding_features(Z), y, parts, wanted, context=context)
+    clock.lap("ridge")
+    return Outcome(_named("", scores) | _BASELINES[key], clock.seconds, probe="ridge")
+
+
+def _baselines(prepared: Prepared, horizons: Sequence[int], context: int) -> dict[str, float]:
+    y, parts = prepared.y, prepared.parts
+    each = [
+        read_horizons(lag_features(channel, context), channel, parts, horizons, context=context)
+        for channel in np.split(y, y.shape[1], axis=1)
+    ]
+    ridge = {
+        horizon: Score(*np.mean([scores[horizon][:2] for scores in each], axis=0))
+        for horizon in horizons
+    }
+    found = _named("naive.", {h: repeat_last(y, parts, h) for h in horizons})
+    if (day := prepared.period) is not None:
+        found |= _named("seasonal.", {h: repeat_last(y, parts, h, day) for h in horizons})
+    return found | _named("ridge.", ridge)
+
+
+def _named(prefix: str, scores: Mapping[int, Score]) -> dict[str, float]:
+    """Means over horizons, then each of them, shortest first."""
+    named = {f"{prefix}{m}": _mean(getattr(s, m) for s in scores.values()) for m in _METRICS}
+    for horizon in sorted(scores):
+        for metric in _METRICS:
+            named[f"{prefix}{horizon}.{metric}"] = float(getattr(scores[horizon], metric))
+    return named
+
+
+_METRICS = ("mse", "mae")
+
+
+def _mean(values: Any) -> float:
+    return float(np.mean(list(values)))
+
+
+class _Clock:
+    """Wall time by phase."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        """Give the time since the last lap a name."""
+        now = time.perf_counter()
+        self.seconds[name], self._last = now - self._last, now
