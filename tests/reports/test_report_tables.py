@@ -1,9 +1,9 @@
 """The table on the terminal: mean, spread and differences, done by hand."""
 
 import pytest
-from fake_results import result
 from rich.console import Console
 
+from fake_results import result
 from softclt.reports.tables import comparison_table
 
 

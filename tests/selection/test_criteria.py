@@ -67,7 +67,8 @@ def test_a_criterion_equals_its_plain_loops(name, example):
 
 
 def test_every_criterion_has_a_twin():
-    assert sorted(TWINS) == criteria.names()
+    own = [name for name in criteria.names() if criteria[name].__module__.startswith("softclt.")]
+    assert sorted(TWINS) == own
 
 
 @pytest.mark.parametrize("wide", [False, True])

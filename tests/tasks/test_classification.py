@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from softclt import TS2Vec, evaluate
 from softclt.data import Dataset
 from softclt.data.synthetic import waves
-from softclt.tasks import Result, tasks
+from softclt.tasks import Result
 
 
 class Flatten(TransformerMixin, BaseEstimator):
@@ -171,15 +171,7 @@ def test_what_cannot_be_scored_is_refused_before_the_fit(data, change, options, 
 
 
 def test_unknown_tasks_and_options_are_told_the_known_ones(data):
-    with pytest.raises(ValueError, match="unknown task 'regression'; known: classification"):
+    with pytest.raises(ValueError, match=r"unknown task 'regression'; known: .*classification"):
         evaluate("regression", Flatten(), data)
     with pytest.raises(TypeError, match="no option 'prob'; known: probe"):
         evaluate("classification", Flatten(), data, prob="svm")
-
-
-@pytest.mark.parametrize("name", tasks.names())
-def test_a_registered_task_gives_the_same_scores_for_the_same_seed(name, data):
-    model = TS2Vec(output_dims=8, hidden_dims=4, depth=2, max_iter=1)
-    first, second = (evaluate(name, clone(model), data, seed=3) for _ in range(2))
-    assert first.metrics == second.metrics
-    assert first.metrics

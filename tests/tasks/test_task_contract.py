@@ -1,0 +1,51 @@
+"""What every registered task promises; a new one adds its smallest data set here."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from softclt import TS2Vec, evaluate
+from softclt.data import AnomalyData, AnomalySeries, Dataset, waves
+from softclt.tasks import tasks
+
+MODEL = TS2Vec(output_dims=8, hidden_dims=4, depth=2, max_iter=1, tau_instance=None)
+
+
+def peaks():
+    values = np.sin(np.arange(300) / 4) + 0.1 * np.random.default_rng(0).normal(size=300)
+    labels = np.arange(300) == 220
+    return AnomalyData.of(
+        [AnomalySeries("s", values + 5 * labels, np.arange(300) * 60, labels)], name="peak", delay=3
+    )
+
+
+def hourly():
+    X = np.random.default_rng(0).normal(size=(1, 1, 400)).cumsum(axis=-1)
+    times = pd.date_range("2020-01-01", periods=400, freq="h").to_numpy()
+    return Dataset(X, meta={"name": "hourly", "times_train": times[None]})
+
+
+CASES = {
+    "anomaly": (peaks, {"context": 20, "vus": False}),
+    "classification": (lambda: waves(n_per_class=8, length=24, random_state=1), {}),
+    "forecasting": (hourly, {"context": 20, "horizons": [2]}),
+}
+
+
+def own_tasks():
+    return [name for name in tasks.names() if tasks[name].__module__.startswith("softclt.")]
+
+
+def test_every_task_is_here():
+    assert sorted(CASES) == own_tasks()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_seed_gives_the_same_scores(name):
+    if name == "anomaly":
+        pytest.importorskip("statsmodels", reason="the protocol needs the `data` extra")
+    make, options = CASES[name]
+    first, second = (evaluate(name, clone(MODEL), make(), seed=3, **options) for _ in range(2))
+    assert first.metrics == second.metrics
+    assert first.metrics
