@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_results import DATASETS, fake_results, result
 
 import softclt
+from fake_results import DATASETS, fake_results, result
 from softclt.reports import paper
 from softclt.reports.report import build_report, read_folder, write_report
 

@@ -1,8 +1,8 @@
 """The page in a browser: it opens from disk, sorts, and stays within its width."""
 
 import pytest
-from fake_results import DATASETS, fake_results
 
+from fake_results import DATASETS, fake_results
 from softclt.reports.report import build_report, write_report
 
 pytest.importorskip("jinja2")

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from fake_results import fake_results, result
 
+from fake_results import fake_results, result
 from softclt.reports.rows import tabulate
 
 
