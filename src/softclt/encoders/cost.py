@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from softclt.encoders.base import Encoder, Piece
-from softclt.encoders.dilated import DilatedEncoder, _inside
-from softclt.encoders.stacked import Linear, _one_precision, _uniform
+from softclt.encoders.dilated import DilatedEncoder, inside_of
+from softclt.encoders.stacked import Linear, one_precision, uniform_parameter
 
 
 class TrendHeads(nn.Module):
@@ -24,14 +24,16 @@ class TrendHeads(nn.Module):
         super().__init__()
         self.reach = max(kernel_sizes) - 1
         self.weights = nn.ParameterList(
-            _uniform((1, k, n_in, n_out), k * n_in) for k in kernel_sizes
+            uniform_parameter((1, k, n_in, n_out), k * n_in) for k in kernel_sizes
         )
-        self.biases = nn.ParameterList(_uniform((1, n_out), k * n_in) for k in kernel_sizes)
+        self.biases = nn.ParameterList(
+            uniform_parameter((1, n_out), k * n_in) for k in kernel_sizes
+        )
 
     def forward(self, z: Tensor) -> Tensor:
         """The last S steps of ``(R, reach + S, B, n_in)``, as ``(R, S, B, n_out)``."""
         n_steps, b = z.shape[1] - self.reach, z.shape[2]
-        z, weight, bias = _one_precision(z, self._kernel(), self._bias())
+        z, weight, bias = one_precision(z, self._kernel(), self._bias())
         out = []
         for own, taps, start in zip(z, weight, bias, strict=True):
             seen = own.unfold(0, n_steps, 1)  # (taps, B, n_in, S), nothing is copied
@@ -69,8 +71,8 @@ class FourierLayer(nn.Module):
         self.length = length
         n_frequencies = length // 2 + 1
         # The bound of CoST's code, in which torch takes n_in * n_out for the fan-in.
-        self.weight = _uniform((1, n_frequencies, n_in, n_out, 2), n_in * n_out)
-        self.bias = _uniform((1, n_frequencies, n_out, 2), n_in * n_out)
+        self.weight = uniform_parameter((1, n_frequencies, n_in, n_out, 2), n_in * n_out)
+        self.bias = uniform_parameter((1, n_frequencies, n_out, 2), n_in * n_out)
 
     def forward(self, z: Tensor) -> Tensor:
         """From ``(R, T, B, n_in)`` to ``(R, T, B, n_out)``."""
@@ -105,7 +107,7 @@ class TrendNetwork(nn.Module):
         """Something ``(R, T, B, ...)`` with zeros in what pads the series x."""
         if not self.trunk.mask_padding:
             return z
-        return z * _inside(~x.isnan().any(dim=-2).mT[..., None])
+        return z * inside_of(~x.isnan().any(dim=-2).mT[..., None])
 
     def projected(self, z: Tensor, centre: Tensor, reach: int) -> Tensor:
         """Unit vectors ``(R, 2 * reach + 1, B, C)`` of the trend around a step of each series.

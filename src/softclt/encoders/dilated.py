@@ -160,7 +160,7 @@ class DilatedEncoder(Encoder):
         if not complete:
             observed = ~x.isnan().any(dim=-1, keepdim=True)
             if self.mask_padding:
-                each = [_inside(observed[:, steps.start : steps.stop]) for steps in whole]
+                each = [inside_of(observed[:, steps.start : steps.stop]) for steps in whole]
                 inside = torch.cat(each, dim=1).to(x)
             x = x.masked_fill(~observed, 0.0)
             visible = observed if visible is None else observed & visible
@@ -214,7 +214,7 @@ class _Block(nn.Module):
         return self.conv2.on_tables(F.gelu(h), second, plus)
 
 
-def _inside(visible: Tensor) -> Tensor:
+def inside_of(visible: Tensor) -> Tensor:
     """True from the first visible step to the last, ``(R, T, B, 1)``."""
     seen = visible.cumsum(dim=1) > 0
     ahead = visible.flip(1).cumsum(dim=1).flip(1) > 0

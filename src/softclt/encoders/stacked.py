@@ -27,12 +27,12 @@ class Linear(nn.Module):
 
     def __init__(self, n_in: int, n_out: int) -> None:
         super().__init__()
-        self.weight = _uniform((1, n_in, n_out), n_in)
-        self.bias = _uniform((1, n_out), n_in)
+        self.weight = uniform_parameter((1, n_in, n_out), n_in)
+        self.bias = uniform_parameter((1, n_out), n_in)
 
     def forward(self, x: Tensor) -> Tensor:
         """From ``(R, T, B, n_in)`` to ``(R, T, B, n_out)``."""
-        x, weight, bias = _one_precision(x, self.weight, self.bias)
+        x, weight, bias = one_precision(x, self.weight, self.bias)
         return torch.baddbmm(bias[:, None], x.flatten(1, 2), weight).view(*x.shape[:3], -1)
 
 
@@ -42,8 +42,8 @@ class DilatedConv(nn.Module):
     def __init__(self, n_in: int, n_out: int, dilation: int) -> None:
         super().__init__()
         self.dilation = dilation
-        self.weight = _uniform((1, 3, n_in, n_out), 3 * n_in)
-        self.bias = _uniform((1, n_out), 3 * n_in)
+        self.weight = uniform_parameter((1, 3, n_in, n_out), 3 * n_in)
+        self.bias = uniform_parameter((1, n_out), 3 * n_in)
 
     def forward(self, x: Tensor, have: Runs, give: Runs, plus: Tensor | None = None) -> Tensor:
         """The convolution at some steps, plus something.
@@ -53,7 +53,7 @@ class DilatedConv(nn.Module):
             have, give: Runs of steps, one in each series.
             plus: ``(R, T', B, n_out)``, as the result, of the steps ``give``.
         """
-        x, weight, bias = _one_precision(x, self.weight, self.bias)
+        x, weight, bias = one_precision(x, self.weight, self.bias)
         start = bias[:, None, None]
         if plus is None:
             start = start.expand(-1, sum(map(len, give)), x.shape[2], -1)
@@ -199,12 +199,13 @@ def one_of(stack: Network, r: int) -> Network:
     return network
 
 
-def _uniform(shape: tuple[int, ...], fan_in: int) -> nn.Parameter:
+def uniform_parameter(shape: tuple[int, ...], fan_in: int) -> nn.Parameter:
+    """With the bounds of torch's own layers."""
     bound = fan_in**-0.5
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
 
 
-def _one_precision(*tensors: Tensor) -> tuple[Tensor, ...]:
+def one_precision(*tensors: Tensor) -> tuple[Tensor, ...]:
     """All in the precision that autocast asks for, if it is on."""
     kind = tensors[0].device.type
     if not torch.is_autocast_enabled(kind):

@@ -51,11 +51,14 @@ class EmbeddedUnit:
         return [part for _, part in parts]
 
     def distances(self, grid: str) -> Floats:
-        """Raw distances in data space between the training series that choices look at."""
+        """Distances in data space between the training series that choices look at."""
         if grid not in self._distances:
+            from softclt.selection import data_distances
+
             first = next(row.model for row in self.unit.rows if row.grid == grid)
+            model = first.estimator if isinstance(first, EmbeddingEnsemble) else first
             there = (one.device for one in self.found.values() if isinstance(one, Embedded))
-            self._distances[grid] = _raw_distances(first, self._X_train, next(there, "cpu"))
+            self._distances[grid] = data_distances(model, self._X_train, next(there, "cpu"))
         return self._distances[grid]
 
     def others(self, base: str, seed: int) -> list[Floats]:
@@ -87,31 +90,3 @@ def _embed(models: Sequence[Any], X_train: Floats, X_test: Floats) -> list[Embed
             return [f"{type(error).__name__}: {error}"]
     half = len(models) // 2
     return [*_embed(models[:half], X_train, X_test), *_embed(models[half:], X_train, X_test)]
-
-
-def _raw_distances(model: Any, X: Floats, device: str) -> Floats:
-    """Between the training series that choices look at, as the model of a grid measures them."""
-    import torch
-
-    from softclt.distances import pairwise_distance
-    from softclt.distances.gpu import gpu_is_ready
-    from softclt.distances.measure import Measure
-    from softclt.preparation import apply_scale, channel_scale
-    from softclt.selection.evidence import sample_rows
-
-    if isinstance(model, EmbeddingEnsemble):
-        model = model.estimator
-    seen = X[sample_rows(len(X))]
-    if model.scale == "channel":
-        seen = apply_scale(seen, *channel_scale(X))
-    params = dict(model.distance_params or {})
-    window, unequal = params.pop("window", None), params.pop("unequal", "error")
-    ready = gpu_is_ready(Measure(model.distance, window, params, unequal), torch.device(device))
-    return pairwise_distance(
-        seen,
-        metric=model.distance,
-        window=window,
-        unequal=unequal,
-        device=device if ready else None,
-        **params,
-    )
