@@ -115,3 +115,22 @@ def test_suites_and_tasks_have_tables_of_their_own():
 def test_an_unknown_metric_is_told_the_known_ones():
     with pytest.raises(ValueError, match="the metric 'mse'; there are accuracy"):
         tabulate(fake_results(), "mse")
+
+
+def test_a_task_names_its_metric_and_what_stands_beside_its_models():
+    errors = {"mse": 0.5, "24.mse": 0.4, "ridge.mse": 0.3, "naive.mse": 0.9}
+    results = [
+        replace(r, task="forecasting", metrics=errors) for r in fake_results() if not r.error
+    ]
+    (table,) = tabulate(results)
+    assert table.metric == "mse"
+    ridge = table.row("ridge on last values")
+    assert ridge is not None
+    assert set(ridge.scores) == {r.dataset for r in results}
+    assert all(found == {0: 0.3} for found in ridge.scores.values())
+    assert table.row("last day") is None  # no result has it
+
+
+def test_results_of_a_task_that_is_not_installed_are_read_by_accuracy():
+    (table,) = tabulate([replace(r, task="somebody's") for r in fake_results()])
+    assert table.metric == "accuracy"

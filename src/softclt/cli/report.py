@@ -35,7 +35,13 @@ def report(
         list[str] | None,
         typer.Option(metavar="NAME", help="Only these methods of the baselines."),
     ] = None,
-    metric: Annotated[str, typer.Option(help="As the results call it.")] = "accuracy",
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="As the results call it; what the task looks at first if left out.",
+        ),
+    ] = None,
     suite: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only results of these suites.")
     ] = None,
@@ -98,7 +104,7 @@ def _command(
     out: Path,
     baselines: list[Path] | None,
     peers: list[str] | None,
-    metric: str,
+    metric: str | None,
     suites: list[str] | None,
     interval: str,
     figures: list[str] | None,
@@ -113,7 +119,7 @@ def _command(
     ):
         for value in values or ():
             words += [name, str(value)]
-    if metric != "accuracy":
+    if metric is not None:
         words += ["--metric", metric]
     if interval != "t":
         words += ["--interval", interval]

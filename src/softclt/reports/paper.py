@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from softclt.reports.metric import Metric
+
 
 @dataclass(frozen=True)
 class Printed:
@@ -13,7 +15,8 @@ class Printed:
     Attributes:
         table: Where it stands.
         row: What the paper calls it.
-        value: Share of one.
+        value: A share of one where the metric is one.
+        metric: What it is the mean of.
         sets: How many data sets it is the mean of; 0 where the paper does not say.
         tau: How the taus were chosen.
         ours: Our rows that stand beside it, without their probe.
@@ -26,6 +29,7 @@ class Printed:
     sets: int
     tau: str
     ours: tuple[str, ...]
+    metric: str
     group: tuple[str, str] | None = None
 
 
@@ -36,14 +40,17 @@ def _tables() -> dict[str, tuple[Printed, ...]]:
     found: dict[str, list[Printed]] = {}
     for table in content["table"]:
         group = tuple(table["group"]) if "group" in table else None
+        metric = table.get("metric", "accuracy")
+        unit = 100 if Metric(metric).percent else 1
         for value in table["values"]:
             entry = Printed(
                 table["name"],
                 value["row"],
-                value["value"] / 100,
+                value["value"] / unit,
                 table["sets"],
                 content["tau"][value["tau"]],
                 tuple(value["ours"]),
+                metric,
                 group,
             )
             for suite in table["suites"]:
@@ -52,10 +59,11 @@ def _tables() -> dict[str, tuple[Printed, ...]]:
 
 
 def printed(suite: str, metric: str = "accuracy") -> tuple[Printed, ...]:
-    """What the paper prints for a suite: mean accuracies only.
+    """What the paper prints of a metric for a suite.
 
     Example:
         >>> [(entry.row, entry.value) for entry in printed("ucr")]
         [('TS2Vec', 0.83), ('TS2Vec + SoftCLT', 0.85)]
     """
-    return _tables().get(suite, ()) if metric.rpartition(".")[2] == "accuracy" else ()
+    last = metric.rpartition(".")[2]
+    return tuple(entry for entry in _tables().get(suite, ()) if entry.metric == last)

@@ -42,9 +42,11 @@ def paper_grid(analysis: Analysis) -> Grid | None:
         Column("our tau", numeric=False),
     )
     note = (
-        "The paper reads representations with an SVM. The data sets differ in number, so compare "
-        "differences within a column rather than values across."
+        "The data sets may differ in number, so compare differences within a column rather than "
+        "values across."
     )
+    if analysis.table.task == "classification":
+        note = f"The paper reads representations with an SVM. {note}"
     return Grid("Printed in the paper, and ours", columns, tuple(lines), (note,))
 
 

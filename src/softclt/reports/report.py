@@ -60,7 +60,7 @@ def read_folder(path: str | os.PathLike[str]) -> list[Result]:
 def build_report(
     results: Iterable[Result],
     *,
-    metric: str = "accuracy",
+    metric: str | None = None,
     suites: Sequence[str] = (),
     baselines: Iterable[str | os.PathLike[str]] = (),
     peers: Sequence[str] = (),
@@ -73,7 +73,8 @@ def build_report(
 
     Args:
         results: Of one or several suites; each suite and task gets its own sections.
-        metric: With ``<probe>.<metric>`` for several probes, every probe is a row of its own.
+        metric: None is what each task looks at first. With ``<probe>.<metric>`` for several probes,
+            every probe is a row of its own.
         suites: Only these, where given.
         baselines: CSV files with published scores, see `read_baselines`.
         peers: Only these methods of the baselines.
@@ -97,7 +98,7 @@ def build_report(
     baselines = list(baselines)
     analyses = []
     for table in tabulate(results, metric):
-        unit = Metric(metric)
+        unit = Metric(table.metric)
         own = {row.name for row in table.rows}
         for row in read_baselines(baselines, table.datasets, unit, peers):
             if row.name in own:

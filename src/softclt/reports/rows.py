@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from softclt.tasks import tasks
 from softclt.tasks.result import Result
 
 ORACLE = "oracle"
@@ -107,21 +108,33 @@ def kind(result: Result) -> str:
     return "hard" if result.tau_choice == "hard" else "soft"
 
 
-def tabulate(results: Iterable[Result], metric: str = "accuracy") -> list[Table]:
-    """A table for each suite and task that has the metric, in the order of the results."""
+def tabulate(results: Iterable[Result], metric: str | None = None) -> list[Table]:
+    """A table for each suite and task that has the metric, in the order of the results.
+
+    Args:
+        results: Of one or several suites.
+        metric: None is what each task looks at first.
+    """
     parts: dict[tuple[str, str], list[Result]] = {}
     for result in results:
         parts.setdefault((result.suite, result.task), []).append(result)
     tables = []
     for (suite, task), own in parts.items():
-        if any(_scores(result, metric) for result in own) or all(r.error for r in own):
-            tables.append(_table(suite, task, metric, own))
+        first = _tag(task, "metric", "accuracy") if metric is None else metric
+        if any(_scores(result, first) for result in own) or all(r.error for r in own):
+            tables.append(_table(suite, task, first, own))
     if not tables:
         known = sorted({name for own in parts.values() for r in own for name in r.metrics})
         raise ValueError(
-            f"no result has the metric {metric!r}; there are {', '.join(known) or 'no results'}"
+            f"no result has the metric {metric or 'accuracy'!r}; "
+            f"there are {', '.join(known) or 'no results'}"
         )
     return tables
+
+
+def _tag(task: str, name: str, default: Any) -> Any:
+    """What a task is registered with; results may be of one that is not here."""
+    return tasks.tags(task).get(name, default) if task in tasks else default
 
 
 def _scores(result: Result, metric: str) -> dict[str, float]:
@@ -159,6 +172,7 @@ def _table(suite: str, task: str, metric: str, results: list[Result]) -> Table:
                 if result.tau_choice not in row.tau_choice.split("+"):
                     row.tau_choice += f"+{result.tau_choice}"
         table.rows += rows.values()
+    table.rows += _rows_beside(fine, task, metric)
     names = [row.name for row in table.rows]
     for row in table.rows:
         if row.control not in names:  # its control may have several probes
@@ -166,6 +180,21 @@ def _table(suite: str, task: str, metric: str, results: list[Result]) -> Table:
         grid = _POINT.fullmatch(row.name)
         row.point = grid is not None and any(name.startswith(grid[1] + " ") for name in names)
     return table
+
+
+def _rows_beside(results: list[Result], task: str, metric: str) -> list[Row]:
+    """What every run of a task scores without learning: the same for all models and seeds."""
+    rows = []
+    for prefix, title in _tag(task, "beside", {}).items():
+        row = Row(title, title, tau_choice="none")
+        for result in results:
+            value = result.metrics.get(f"{prefix}.{metric}", math.nan)
+            if not math.isnan(value):
+                row.scores[result.dataset] = {0: value}
+                row.groups.setdefault(result.dataset, {}).update(result.groups)
+        if row.scores:
+            rows.append(row)
+    return rows
 
 
 def _new_row(name: str, probe: str, result: Result, control: str) -> Row:

@@ -84,7 +84,7 @@ def softness_grid(analysis: Analysis) -> Grid:
 
 def _what_was_compared(analysis: Analysis) -> str:
     table = analysis.table
-    own = [row for row in table.rows if not row.published]
+    own = [row for row in table.rows if row.method]
     others = [row for row in table.rows if row.published]
     seeds = sorted({len(found) for row in own for found in row.scores.values()})
     seeds_text = words([str(n) for n in seeds], " or ") + (" seed" if seeds == [1] else " seeds")

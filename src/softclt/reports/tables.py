@@ -17,7 +17,7 @@ def comparison_table(
     results: Sequence[Result],
     *,
     columns: Sequence[str] = ("untrained", "hard", "soft"),
-    metric: str = "accuracy",
+    metric: str | None = None,
 ) -> "Table":
     """A rich table: a row for each data set, a column for each configuration, soft minus hard."""
     from rich import table as rich
@@ -29,7 +29,7 @@ def comparison_table(
     table.add_column("data set", no_wrap=True)
     for name in (*columns, "soft − hard"):
         table.add_column(name, justify="right", no_wrap=True)
-    unit, means = Metric(metric), []
+    unit, means = Metric(found.metric), []
     for dataset in datasets:
         seeds = [row.scores.get(dataset, {}) for row in rows.values()]
         difference = paired(

@@ -18,7 +18,7 @@ COLD_START = "ucr/FordA"
 _FOUND: dict[str, Outcome] = {}
 
 
-@tasks.register("anomaly")
+@tasks.register("anomaly", metric="f1")
 def run(
     model: Any,
     data: Dataset,

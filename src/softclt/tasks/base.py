@@ -56,7 +56,9 @@ class Reading:
 
 
 #: Functions ``(model, data, **options) -> Outcome``; they fit the unfitted model themselves. Tag
-#: ``reading``: the `Reading` that the task consists of, where it does.
+#: ``reading``: the `Reading` that the task consists of, where it does. Tag ``metric``: what reports
+#: look at first; accuracy if there is none. Tag ``beside``: what else every run scores, for readers
+#: to see whether learning helped: the beginning of its metrics' names, and what to call it.
 tasks: Registry[Callable[..., Outcome]] = Registry("task")
 
 TAU_CHOICES = ("default", "hard", "fixed", "train", "unlabelled", "oracle", "none")

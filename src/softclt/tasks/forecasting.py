@@ -29,7 +29,11 @@ from softclt.validation import check_range
 _BASELINES: dict[tuple[str, tuple[int, ...], int], dict[str, float]] = {}
 
 
-@tasks.register("forecasting")
+@tasks.register(
+    "forecasting",
+    metric="mse",
+    beside={"naive": "last value", "seasonal": "last day", "ridge": "ridge on last values"},
+)
 def run(
     model: Any, data: Dataset, *, horizons: Sequence[int] | None = None, context: int = CONTEXT
 ) -> Outcome:
