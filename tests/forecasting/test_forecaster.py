@@ -7,6 +7,7 @@ from sklearn.base import clone
 
 import softclt
 from softclt import Forecaster, TS2Vec
+from softclt.forecasting import CALENDAR, calendar_features
 
 TINY = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "max_iter": 2, "tau_instance": None}
 
@@ -96,12 +97,27 @@ def test_series_of_different_lengths_end_where_they_end():
     assert ends[1, 0] == times[-100]
 
 
-def test_the_model_sees_seven_calendar_channels_if_times_are_dates():
+def test_the_model_sees_the_calendar_as_far_as_it_recurs():
+    X, times = daily(n_channels=2)  # 30 days, of which four fifths are fitted on
+    fitted = forecaster().fit(X, times=times)
+    assert fitted.calendar_ == ["minute", "hour", "weekday"]
+    assert fitted.model_.n_features_in_ == 5
+    years = np.datetime64("2000-01-01", "ns") + np.arange(X.shape[-1]) * np.timedelta64(7, "D")
+    assert forecaster().fit(X, times=years).calendar_ == list(CALENDAR)
+
+
+def test_without_dates_or_wish_there_is_no_calendar():
     X, times = daily(n_channels=2)
-    assert forecaster().fit(X, times=times).model_.n_features_in_ == 9
     assert forecaster(calendar=False).fit(X, times=times).model_.n_features_in_ == 2
     assert forecaster().fit(X, times=np.arange(X.shape[-1])).model_.n_features_in_ == 2
     assert forecaster().fit(X).model_.n_features_in_ == 2
+
+
+def test_a_fitted_model_with_all_of_the_calendar_gets_it():
+    X, times = daily()
+    x = np.concatenate([X, calendar_features(times)[None]], axis=1)
+    model = tiny(random_state=3).fit(x)
+    assert Forecaster(model, horizon=12).fit(X, times=times).calendar_ == list(CALENDAR)
 
 
 def test_a_fitted_model_is_used_as_it_is():

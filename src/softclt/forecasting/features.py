@@ -10,6 +10,21 @@ if TYPE_CHECKING:
 
 #: Names of the features, in their order.
 CALENDAR = ("minute", "hour", "weekday", "day", "day of year", "month", "week of year")
+_DAYS = (1 / 24, 1, 7, 31, 366, 366, 366)  # after which each begins again
+
+
+def recurring(span: np.timedelta64) -> list[int]:
+    """Numbers of the features that begin again at least twice in a time.
+
+    Of the others, what comes after the end has not been seen: a month's number, read off half a
+    year, is a clock that only ever went up.
+
+    Example:
+        >>> [CALENDAR[i] for i in recurring(np.timedelta64(30, "D"))]
+        ['minute', 'hour', 'weekday']
+    """
+    days = span / np.timedelta64(1, "D")
+    return [i for i, cycle in enumerate(_DAYS) if 2 * cycle <= days]
 
 
 def calendar_features(times: Any) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from softclt.forecasting.features import CALENDAR, calendar_features
+from softclt.forecasting.features import CALENDAR, calendar_features, recurring
 from softclt.forecasting.protocol import CONTEXT, MAX_ROWS, day_in_steps
 from softclt.forecasting.readout import (
     CALIBRATION_ROWS,
@@ -45,7 +45,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         lags: Last values of a channel that the ridge reads beside the embedding; 0 is the embedding
             alone, as in the published protocol. Short series have fewer: half of what is fitted on.
         calendar: Let the encoder see minute, hour, weekday, day, day of year, month and week of
-            dates, as seven more channels.
+            dates, as more channels: those that begin again at least twice in what is fitted on.
         intervals: ``"conformal"``, or None for none.
         coverage: Share of the values that an interval is to hold, each step for itself. True for
             data whose errors go on as in the validation part, which time series may not do.
@@ -55,6 +55,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
     Attributes:
         model_: The fitted method.
         alpha_: Penalty of each channel.
+        calendar_: Names of the calendar features that the encoder sees.
         validation_: Mean absolute errors on the validation part in units of each channel's standard
             deviation: ``mae``, ``naive`` (last value) and, where times tell it, ``seasonal``.
 
@@ -110,6 +111,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self.times_ = None if times is None else check_times(times, lengths, X.shape[-1])
         self.n_features_in_, self.lengths_ = X.shape[1], lengths
         self.lags_ = min(self.lags, int(division.train.max()) // 2)
+        self.calendar_ = self._recurring(X, division)
         x = self._with_calendar(X)
         self.model_ = self._fitted_model(x, division)
         fit, valid = division.fit_rows, division.valid_rows
@@ -187,13 +189,23 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             )
         return int(horizon)
 
+    def _recurring(self, X: Floats, division: Division) -> list[str]:
+        """Calendar features to see: those that recur, or that a fitted model has seen."""
+        if not self.calendar or self.times_ is None or self.times_.dtype.kind != "M":
+            return []
+        n_seen = getattr(self.model, "n_features_in_", None)
+        if n_seen in (X.shape[1], X.shape[1] + len(CALENDAR)):
+            return list(CALENDAR[: n_seen - X.shape[1]])
+        train = zip(self.times_, division.train, strict=True)
+        spans = [own[max(0, n - 1)] - own[0] for own, n in train]
+        return [CALENDAR[i] for i in recurring(max(spans))]
+
     def _with_calendar(self, X: Floats) -> Floats:
         """What the encoder sees: calendar features behind the values, where there are any."""
-        n_channels = getattr(self.model, "n_features_in_", None)  # of a model that is fitted
-        dates = self.times_ is not None and self.times_.dtype.kind == "M"
-        if not (self.calendar and dates) or n_channels == X.shape[1]:
+        if not self.calendar_:
             return X
-        calendar = calendar_features(self.times_)  # (N, 7, T)
+        features = [CALENDAR.index(name) for name in self.calendar_]
+        calendar = calendar_features(self.times_)[:, features]  # (N, up to 7, T)
         calendar = np.where(_past_end(X, self.lengths_), np.nan, calendar)
         return np.concatenate([X, calendar], axis=1)
 
@@ -202,8 +214,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             if self.model.n_features_in_ != x.shape[1]:
                 raise ValueError(
                     f"the model was fitted with {self.model.n_features_in_} channel(s), but X has "
-                    f"{self.n_features_in_} (and {len(CALENDAR)} with a calendar); fit it on the "
-                    "same channels"
+                    f"{self.n_features_in_} (and {len(self.calendar_)} of a calendar); fit it on "
+                    "the same channels"
                 )
             return self.model
         model = _default_model(self.context) if self.model is None else clone(self.model)
