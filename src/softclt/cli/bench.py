@@ -29,13 +29,17 @@ def bench(
     ] = None,
     sets: Annotated[
         list[str] | None,
-        typer.Option(help="Only these data sets: names or patterns, commas between."),
+        typer.Option(
+            metavar="NAMES", help="Only these data sets: names or patterns, commas between."
+        ),
     ] = None,
     configurations: Annotated[
-        list[str] | None, typer.Option(help="Only this configuration; give it as often as needed.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this configuration; give it as often as needed."),
     ] = None,
     methods: Annotated[
-        list[str] | None, typer.Option(help="Only configurations of these methods.")
+        list[str] | None,
+        typer.Option(metavar="NAMES", help="Only configurations of these methods, commas between."),
     ] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Seeds 0, 1, ...; the suite's own if left out.")

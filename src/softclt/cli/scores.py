@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 Probes = Annotated[
     list[str] | None,
-    typer.Option("--probe", help="svm, ridge, linear, knn; several share one fit.  [default: svm]"),
+    typer.Option(
+        "--probe",
+        metavar="NAME",
+        help="svm, ridge, linear, knn; several share one fit.  [default: svm]",
+    ),
 ]
 
 
