@@ -70,6 +70,14 @@ soft = { probe = ["svm", "ridge"], control = "hard" }
     assert rows(read)["soft · svm"].base == rows(read)["soft · ridge"].base == "soft"
 
 
+def test_points_of_a_grid_are_named_as_the_file_writes_them(suite):
+    read = suite("""
+[mine.configurations.soft]
+grid = { normalize_weights = [false, true], tau_instance = [5.0] }
+""")
+    assert [row.name for row in read.rows] == ["soft(false, 5)", "soft(true, 5)"]
+
+
 def test_a_grid_has_a_row_for_each_point_and_one_for_each_choice(suite):
     read = suite("""
 [mine.configurations.hard]

@@ -342,7 +342,9 @@ def _plain(value: Any) -> Any:
 def _word(value: Any) -> str:
     if value is None:
         return "none"
-    return f"{value:g}" if isinstance(value, (int, float)) and value is not True else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()  # as TOML has it
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
 def _default_of(taken: Sequence[Any]) -> int | None:
