@@ -822,3 +822,111 @@ def delay_adjusted_counts(labels, flags, delay):
         sum(1 for label, flag in pairs if not label and flag),
         sum(1 for label, flag in pairs if label and not flag),
     )
+
+
+def nt_xent(z1, z2, temperature):
+    """Two views of each series against all others by cosine: the mean over 2N anchors."""
+    z = [[v / math.hypot(*row) for v in row] for row in [*z1, *z2]]
+    n = len(z1)
+    total = 0.0
+    for a in range(2 * n):
+        similar = {b: np.dot(z[a], z[b]) / temperature for b in range(2 * n) if b != a}
+        others = sum(math.exp(s) for s in similar.values())
+        total -= math.log(math.exp(similar[(a + n) % (2 * n)]) / others)
+    return total / (2 * n)
+
+
+def supervised_contrast(z1, z2, labels, temperature):
+    """Views of one class against all others: the mean over anchors and positives."""
+    z, n = [*z1, *z2], len(z1)
+    total = 0.0
+    for a in range(2 * n):
+        similar = {b: np.dot(z[a], z[b]) / temperature for b in range(2 * n) if b != a}
+        others = sum(math.exp(s) for s in similar.values())
+        positives = [
+            b
+            for b in similar
+            if b % n == a % n or (labels[b % n] == labels[a % n] and labels[a % n] >= 0)
+        ]
+        total -= sum(math.log(math.exp(similar[b]) / others) for b in positives) / len(positives)
+    return temperature * total / (2 * n)
+
+
+def future_contrast(future, predicted, real):
+    """Each real future step against the predictions for it: the mean over those steps."""
+    total, count = 0.0, 0
+    for k in range(len(future[0])):
+        for i in range(len(future)):
+            if not real[i][k]:
+                continue
+            products = {
+                j: np.dot(future[i][k], predicted[j][k]) for j in range(len(future)) if real[j][k]
+            }
+            total -= products[i] - math.log(sum(math.exp(p) for p in products.values()))
+            count += 1
+    return total / max(1, count)
+
+
+def softmax(logits):
+    return [math.exp(v) / sum(math.exp(u) for u in logits) for v in logits]
+
+
+def pseudo_label_loss(weak, strong, threshold):
+    """FixMatch: sure classes of weak views are labels of strong ones; a mean over all series."""
+    total = 0.0
+    for seen, other in zip(weak, strong, strict=True):
+        likely = softmax(seen)
+        if max(likely) >= threshold:
+            total -= math.log(softmax(other)[likely.index(max(likely))])
+    return total / len(weak)
+
+
+def consistency_loss(student, teacher):
+    """Squared distances of probabilities, times the number of classes; a mean over series."""
+    total = 0.0
+    for own, other in zip(student, teacher, strict=True):
+        total += sum((p - q) ** 2 for p, q in zip(softmax(own), softmax(other), strict=True))
+    return len(student[0]) * total / len(student)
+
+
+def binary_cross_entropy(logit, target):
+    likely = 1 / (1 + math.exp(-logit))
+    return -target * math.log(likely) - (1 - target) * math.log(1 - likely)
+
+
+def relation_loss(same, other, alike):
+    """Own futures are to be told from others', whose target is how alike the series are."""
+    own = [binary_cross_entropy(logit, 1) for logit in same]
+    others = [binary_cross_entropy(*pair) for pair in zip(other, alike, strict=True)]
+    return sum(own + others) / (2 * len(same))
+
+
+def recognition_loss(logits, kinds):
+    """A binary question for each kind; a mean over series and kinds."""
+    total = 0.0
+    for row, kind in zip(logits, kinds, strict=True):
+        total += sum(binary_cross_entropy(row[k], k == kind) for k in range(len(row)))
+    return total / (len(logits) * len(logits[0]))
+
+
+def soft_nt_xent(z1, z2, weights, temperature):
+    """NT-Xent with soft targets that sum to one for each anchor."""
+    z = [[v / math.hypot(*row) for v in row] for row in [*z1, *z2]]
+    n = len(z1)
+    total = 0.0
+    for a in range(2 * n):
+        similar = {b: np.dot(z[a], z[b]) / temperature for b in range(2 * n) if b != a}
+        others = sum(math.exp(s) for s in similar.values())
+        own = {b: weights[a % n][b % n] for b in similar}
+        for b, s in similar.items():
+            total -= own[b] / sum(own.values()) * math.log(math.exp(s) / others)
+    return total / (2 * n)
+
+
+def averaged(iterates, momentum):
+    """What follows iterates as their mean at first, and by a momentum later."""
+    mean = iterates[0]
+    for k in range(1, len(iterates)):
+        keep = min(1 - 1 / (k + 1), momentum)
+        mean = keep * mean + (1 - keep) * iterates[k]
+    return mean

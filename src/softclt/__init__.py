@@ -9,13 +9,16 @@ __version__ = "0.1.0"
 _HOMES = {
     "AnomalyDetector": "softclt.anomaly",
     "BatchDistances": "softclt.distances",
+    "CATCC": "softclt.methods",
     "CoST": "softclt.methods",
     "EmbeddingEnsemble": "softclt.methods",
     "Forecaster": "softclt.forecasting",
+    "SemiSupervisedClassifier": "softclt.semi",
     "SoftContrastiveLoss": "softclt.losses",
     "SoftInstanceLoss": "softclt.losses",
     "SoftTemporalLoss": "softclt.losses",
     "TS2Vec": "softclt.methods",
+    "TSTCC": "softclt.methods",
     "fit_many": "softclt.methods",
     "load_model": "softclt.methods",
     "pairwise_distance": "softclt.distances",
@@ -51,20 +54,26 @@ if TYPE_CHECKING:
     from softclt.losses import SoftContrastiveLoss as SoftContrastiveLoss
     from softclt.losses import SoftInstanceLoss as SoftInstanceLoss
     from softclt.losses import SoftTemporalLoss as SoftTemporalLoss
+    from softclt.methods import CATCC as CATCC
+    from softclt.methods import TSTCC as TSTCC
     from softclt.methods import CoST as CoST
     from softclt.methods import EmbeddingEnsemble as EmbeddingEnsemble
     from softclt.methods import TS2Vec as TS2Vec
     from softclt.methods import fit_many as fit_many
     from softclt.methods import load_model as load_model
     from softclt.selection import select as select
+    from softclt.semi import SemiSupervisedClassifier as SemiSupervisedClassifier
     from softclt.tasks import evaluate as evaluate
 
 __all__ = [
+    "CATCC",
+    "TSTCC",
     "AnomalyDetector",
     "BatchDistances",
     "CoST",
     "EmbeddingEnsemble",
     "Forecaster",
+    "SemiSupervisedClassifier",
     "SoftContrastiveLoss",
     "SoftInstanceLoss",
     "SoftTemporalLoss",

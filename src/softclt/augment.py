@@ -94,6 +94,70 @@ def distort(
     return torch.where(jittered[..., None, None], x + noise, x)
 
 
+def jitter_and_scale(
+    x: Tensor, draws: StepDraws, scale_sigma: float = 1.1, jitter_sigma: float = 0.0
+) -> Tensor:
+    """The weak view of TS-TCC: series ``(R, B, D, T)`` times numbers around 2, and noise.
+
+    A factor is one number for each step of a series, shared by its channels, so that a step keeps
+    its direction. The paper of TS-TCC adds noise, its code does not: without ``jitter_sigma``
+    nothing is added.
+    """
+    _, b, d, t = x.shape
+    x = x * (2 + scale_sigma * draws.normal(Stream.SCALE, (b, 1, t), 0))
+    return x if jitter_sigma == 0 else x + jitter_sigma * draws.normal(Stream.JITTER, (b, d, t), 0)
+
+
+def permute_and_jitter(
+    x: Tensor,
+    draws: StepDraws,
+    max_segments: int = 8,
+    jitter_sigma: float = 0.8,
+    complete: bool = False,
+) -> Tensor:
+    """The strong view of TS-TCC: segments of series ``(R, B, D, T)`` in another order, and noise.
+
+    All channels of a step stay together. The original writes the first channel into all others
+    wherever it permutes.
+
+    Args:
+        x: NaN where missing.
+        draws: Of the step.
+        max_segments: A series is cut into 1 to ``max_segments`` - 1 segments, at random steps.
+        jitter_sigma: Standard deviation of the noise.
+        complete: Nothing is missing. Else what is cut lies between the first and the last observed
+            step of a series, and what is missing between them moves along.
+    """
+    _, b, d, t = x.shape
+    order = _permuted_steps(x, draws, max_segments, complete)
+    x = x.gather(-1, order[..., None, :].expand_as(x))
+    return x + jitter_sigma * draws.normal(Stream.JITTER, (b, d, t), 1)
+
+
+def _permuted_steps(x: Tensor, draws: StepDraws, max_segments: int, complete: bool) -> Tensor:
+    """For each place ``(R, B, T)`` the step that moves there."""
+    r, b, _, t = x.shape
+    steps = torch.arange(t, device=x.device).expand(r, b, t)
+    before, behind = torch.zeros_like(steps, dtype=torch.bool), steps >= t
+    if not complete:
+        observed = ~x.isnan().any(dim=-2)
+        before = observed.cumsum(dim=-1) == 0
+        behind = (observed.flip(-1).cumsum(dim=-1) == 0).flip(-1)
+    # A segment begins where one of the n - 1 smallest random numbers stands.
+    any_number, none = (1 << 31) - 1, 1 << 31
+    n_segments = 1 + draws.integers(Stream.SEGMENTS, max_segments - 1, (b,))
+    numbers = draws.integers(Stream.CUTS, any_number, (b, t))
+    first = (~before).int().argmax(dim=-1, keepdim=True)
+    numbers = numbers.masked_fill(before | behind | (steps == first), none)
+    smallest = torch.nn.functional.pad(numbers, (0, max_segments), value=none).sort(dim=-1).values
+    cuts = numbers < smallest.gather(-1, n_segments[..., None] - 1)
+    segment = cuts.cumsum(dim=-1)
+    place = draws.integers(Stream.PLACES, any_number, (b, max_segments - 1)).argsort(dim=-1)
+    moved = place.gather(-1, segment) * t + steps
+    moved = torch.where(before, steps - t, torch.where(behind, max_segments * t + steps, moved))
+    return moved.argsort(dim=-1)
+
+
 def take_steps(x: Tensor, starts: Tensor, length: int) -> Tensor:
     """``length`` steps of series ``(..., D, T)``, from its own start ``(...)`` on in each."""
     steps = starts[..., None] + torch.arange(length, device=x.device)  # (..., length)

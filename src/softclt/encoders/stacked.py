@@ -1,8 +1,8 @@
 """Layers of a stack of R networks, as batched matrix products over ``(R, T, B, channels)``.
 
-Every parameter has a leading axis of R; a single network is a stack of one. So one model and many
-models trained side by side are the same arithmetic. Time comes before the batch: what a tap of a
-convolution sees is then one piece of memory, and is multiplied where it lies.
+Every parameter and buffer has a leading axis of R; a single network is a stack of one. So one model
+and many models trained side by side are the same arithmetic. Time comes before the batch: what a
+tap of a convolution sees is then one piece of memory, and is multiplied where it lies.
 """
 
 import copy
@@ -183,10 +183,12 @@ def _places(runs: Runs) -> list[int]:
 
 
 def stacked(networks: Sequence[Network]) -> Network:
-    """One network with the parameters of all of them side by side."""
+    """One network with the parameters and buffers of all of them side by side."""
     stack = copy.deepcopy(networks[0])
     for name, parameter in stack.named_parameters():
         parameter.data = torch.cat([network.get_parameter(name).data for network in networks])
+    for name, buffer in stack.named_buffers():
+        buffer.data = torch.cat([network.get_buffer(name) for network in networks])
     return stack
 
 
@@ -196,6 +198,8 @@ def one_of(stack: Network, r: int) -> Network:
     for parameter in network.parameters():
         parameter.data = parameter.data[r : r + 1].clone()
         parameter.grad = None
+    for buffer in network.buffers():
+        buffer.data = buffer.data[r : r + 1].clone()
     return network
 
 

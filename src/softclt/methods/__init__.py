@@ -3,8 +3,16 @@
 from softclt.methods.base import RepresentationLearner as RepresentationLearner
 from softclt.methods.base import load_model as load_model
 from softclt.methods.base import methods as methods
+from softclt.methods.catcc import CATCC as CATCC
 from softclt.methods.cost import CoST as CoST
 from softclt.methods.ensemble import EmbeddingEnsemble as EmbeddingEnsemble
 from softclt.methods.many import fit_many as fit_many
 from softclt.methods.presets import preset_names as preset_names
+from softclt.methods.rivals import CPC as CPC
+from softclt.methods.rivals import SSLECG as SSLECG
+from softclt.methods.rivals import FixMatch as FixMatch
+from softclt.methods.rivals import MeanTeacher as MeanTeacher
+from softclt.methods.rivals import SemiTime as SemiTime
+from softclt.methods.rivals import SimCLR as SimCLR
 from softclt.methods.ts2vec import TS2Vec as TS2Vec
+from softclt.methods.tstcc import TSTCC as TSTCC

@@ -34,10 +34,17 @@ class Stream(IntEnum):
     SHIFT = 9
     JITTER = 10
     ANCHOR = 11
+    SEGMENTS = 12
+    CUTS = 13
+    PLACES = 14
+    LABELLED = 15
+    KINDS = 16
+    WARPED = 17
 
 
 _VIEWS = 2  # a purpose has numbers of its own for each
 _HALVES = 1 << 16  # values of half an integer
+_APART = -1640531527  # 2^32 / golden ratio: what it multiplies lies far apart
 
 
 def _sequence(stream: Stream, *counters: int) -> np.random.SeedSequence:
@@ -91,9 +98,14 @@ class StepDraws:
         """True with the given probability, ``(R, *shape)``, for view 0 or 1."""
         return self._halves(stream, view, shape) < _threshold(probability)
 
-    def dropout(self, shape: tuple[int, ...], probability: float, view: int) -> Tensor:
-        """Factors ``(R, *shape)`` that drop with a probability and keep the mean."""
-        kept = self._halves(Stream.DROPOUT, view, shape) >= _threshold(probability)
+    def dropout(
+        self, shape: tuple[int, ...], probability: float, view: int, site: int = 0
+    ) -> Tensor:
+        """Factors ``(R, *shape)`` that drop with a probability and keep the mean.
+
+        A network that drops in several places gives each a ``site`` of its own.
+        """
+        kept = self._halves(Stream.DROPOUT, view, shape, site) >= _threshold(probability)
         return kept.to(self.dtype).mul_(1 / (1 - probability))
 
     def integers(self, stream: Stream, below: int, shape: tuple[int, ...] = ()) -> Tensor:
@@ -110,19 +122,45 @@ class StepDraws:
         uniform = (bits.float() + 0.5) * 2.0**-23  # 24 bits, in (-1, 1) without its ends
         return (torch.erfinv(uniform) * 2**0.5).to(self.dtype).view(-1, *shape)
 
-    def _halves(self, stream: Stream, view: int, shape: tuple[int, ...]) -> Tensor:
+    def _halves(self, stream: Stream, view: int, shape: tuple[int, ...], site: int = 0) -> Tensor:
         """Uniform in [-2^15, 2^15), ``(R, *shape)`` in int16: two of them from each hash."""
         n = prod(shape)
         skipped, rest = divmod(self.rank * n, 2)
-        bits = self._bits(stream, view, skipped, skipped + (rest + n + 1) // 2)  # (R, n / 2)
+        stop = skipped + (rest + n + 1) // 2
+        bits = self._bits(stream, view, skipped, stop, site)  # (R, n / 2)
         return bits.view(torch.int16)[:, rest : rest + n].reshape(-1, *shape)
 
-    def _bits(self, stream: Stream, view: int, start: int, stop: int) -> Tensor:
+    def _bits(self, stream: Stream, view: int, start: int, stop: int, site: int = 0) -> Tensor:
         """Hashes of a run of places for each model, ``(R, stop - start)`` in int32."""
         key, step_key = self.keys[stream, view].unsqueeze(-1)  # (R, 1) each
-        place = torch.arange(start, stop, dtype=torch.int32, device=self.keys.device)
-        bits = _mix(place * -1640531527 + key)  # 2^32 / golden ratio: neighbours lie far apart
-        return _mix(bits ^ _mix(self.counter + step_key))
+        bits = _mix(self._places(start, stop) * _APART + key)
+        return _mix(bits ^ _mix(self.counter + _int32(site * _APART) + step_key))
+
+    def _places(self, start: int, stop: int) -> Tensor:
+        return torch.arange(start, stop, dtype=torch.int32, device=self.keys.device)
+
+
+class RowDraws(StepDraws):
+    """Numbers that belong to rows of the data set, and are the same at every step.
+
+    Args:
+        draws: Of any step.
+        rows: Of the batch, ``(R, B)``; what is drawn has shapes that begin with B.
+    """
+
+    def __init__(self, draws: StepDraws, rows: Tensor) -> None:
+        super().__init__(draws.keys, 0, torch.zeros_like(draws.counter), draws.dtype)
+        self.rows = rows.to(torch.int32)
+
+    def _places(self, start: int, stop: int) -> Tensor:
+        n = (stop - start) // self.rows.shape[-1]  # of each row
+        places = torch.arange(n, dtype=torch.int32, device=self.rows.device)
+        return (self.rows[..., None] * n + places).flatten(1)
+
+
+def _int32(x: int) -> int:
+    """As 32 bits hold it."""
+    return (x + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _threshold(probability: float) -> int:
