@@ -86,9 +86,9 @@ def encode(
             if longest < t:  # windows behind the end of these series exist for the others
                 z, r = _fill_end(z, t, dim=1), _fill_end(r, t, dim=1)
             z, r = z.unfold(1, window, step).mT, r.unfold(1, window, step)  # (B, W, window, ...)
-            out = _pool(z, r, pooling)
+            out = pool(z, r, pooling)
         else:
-            out = _pool(z, r, pooling)
+            out = pool(z, r, pooling)
         results.append(out.float().cpu().numpy())
     return np.concatenate(results)
 
@@ -108,7 +108,7 @@ def read_outs(
         if every:
             last = z[..., -module.forward(x[:1, :, :1]).shape[-1] :]  # the last block stands last
         for (pooling, layers), vectors in results.items():
-            vectors.append(_pool(z if layers == "all" else last, r, pooling).float().cpu().numpy())
+            vectors.append(pool(z if layers == "all" else last, r, pooling).float().cpu().numpy())
     return {one: np.concatenate(vectors) for one, vectors in results.items()}
 
 
@@ -136,7 +136,7 @@ def _batches(module: Encoder, X: NDArray[np.float32]) -> Iterator[tuple[Tensor, 
     module.train(was_training)
 
 
-def _pool(z: Tensor, real: Tensor, pooling: str) -> Tensor:
+def pool(z: Tensor, real: Tensor, pooling: str) -> Tensor:
     """Pool ``(..., T, M)`` over the real steps; NaN where there is none."""
     hidden = ~real[..., None]
     if pooling == "max":

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 import softclt
@@ -16,6 +17,7 @@ from softclt.methods import methods
 
 # Small and short, for any method that has the parameter.
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "max_iter": 2, "random_state": 0}
+SMALL |= {"widths": (4, 6), "label_iter": 2}
 
 ANOTHER_LENGTH_IS_LEGAL = "features are steps here, and series of another length are legal"
 EXPECTED_FAILURES = {
@@ -31,6 +33,12 @@ def small(name, **changes):
     method = methods[name]
     known = method().get_params()
     return method(**{k: v for k, v in (SMALL | changes).items() if k in known})
+
+
+def fitted(model, X):
+    """With labels where the method cannot do without."""
+    y = np.arange(len(X)) % 2 if get_tags(model).target_tags.required else None
+    return model.fit(X, y)
 
 
 @pytest.fixture
@@ -56,9 +64,9 @@ def test_scikit_learns_own_checks_pass(name):
 
 @every_method
 def test_same_seed_gives_the_same_bits_and_another_seed_others(name, series):
-    first, second = (small(name).fit(series).transform(series) for _ in range(2))
+    first, second = (fitted(small(name), series).transform(series) for _ in range(2))
     np.testing.assert_array_equal(first, second)
-    other = small(name, random_state=1).fit(series).transform(series)
+    other = fitted(small(name, random_state=1), series).transform(series)
     assert not np.allclose(first, other)
 
 
@@ -67,14 +75,14 @@ def test_the_callers_random_state_is_left_alone(name, series):
     torch.manual_seed(5)
     np.random.seed(5)  # noqa: NPY002 - the global state is what is tested
     before = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    small(name, random_state=None).fit(series).transform(series)
+    fitted(small(name, random_state=None), series).transform(series)
     assert torch.equal(torch.random.get_rng_state(), before[0])
     np.testing.assert_array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
 
 
 @every_method
 def test_an_embedding_depends_neither_on_padding_nor_on_batch_mates(name, ragged):
-    model = small(name).fit(ragged)
+    model = fitted(small(name), ragged)
     together = model.transform(ragged)
     assert np.isfinite(together).all()
     alone = np.concatenate([model.transform([series]) for series in ragged])
@@ -83,13 +91,13 @@ def test_an_embedding_depends_neither_on_padding_nor_on_batch_mates(name, ragged
 
 @every_method
 def test_a_list_of_equal_series_is_the_array(name, series):
-    as_array, as_list = (small(name).fit(X).transform(X) for X in (series, list(series)))
+    as_array, as_list = (fitted(small(name), X).transform(X) for X in (series, list(series)))
     np.testing.assert_array_equal(as_array, as_list)
 
 
 @every_method
 def test_clone_pickle_and_files_keep_the_model(name, series, tmp_path):
-    model = small(name).fit(series)
+    model = fitted(small(name), series)
     assert clone(model).get_params() == model.get_params()
     model.save(tmp_path / "model")
     for copy in (pickle.loads(pickle.dumps(model)), softclt.load_model(tmp_path / "model")):
@@ -107,14 +115,14 @@ def test_it_works_in_a_pipeline_and_a_grid_search(name, series):
 
 @every_method
 def test_names_of_features_match_the_embedding(name, series):
-    model = small(name).fit(series)
+    model = fitted(small(name), series)
     assert model.n_features_in_ == 2
     assert len(model.get_feature_names_out()) == model.transform(series).shape[1]
 
 
 @every_method
 def test_untrained_is_zero_iterations(name, series):
-    model = small(name, max_iter=0).fit(series)
+    model = fitted(small(name, max_iter=0), series)
     assert model.history_["loss"] == []
     assert np.isfinite(model.transform(series)).all()
 
@@ -133,12 +141,12 @@ def test_untrained_is_zero_iterations(name, series):
 )
 def test_data_that_cannot_be_learned_from_is_refused_with_words_that_help(name, X, words):
     with pytest.raises(ValueError, match=words):
-        small(name).fit(X)
+        fitted(small(name), X)
 
 
 @every_method
 def test_other_channels_than_fitted_are_refused(name, series):
-    model = small(name).fit(series)
+    model = fitted(small(name), series)
     with pytest.raises(ValueError, match=r"3 channel.* fitted with 2"):
         model.transform(np.ones((4, 3, 20)))
     with pytest.raises(ValueError, match="axes look swapped"):
@@ -150,4 +158,4 @@ def test_other_channels_than_fitted_are_refused(name, series):
 @every_method
 def test_more_channels_than_steps_warn_of_swapped_axes(name, rng):
     with pytest.warns(UserWarning, match="from_channels_last"):
-        small(name).fit(rng.normal(size=(5, 20, 6)))
+        fitted(small(name), rng.normal(size=(5, 20, 6)))

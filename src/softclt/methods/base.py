@@ -65,6 +65,7 @@ class RepresentationLearner(SeriesTransformer):
     _averages = True
     _by_time = False  # whether the loss looks at the times of unevenly spaced steps
     _repeats = False
+    _title = "training"  # of its bar; a phase among others has its own
     lam = 0.5  # for the loss of a method that has no such parameter
 
     n_features_in_: int

@@ -212,7 +212,8 @@ def _train(
         times,
     )
     state.optimizer.param_groups[0]["lr"] = rates.lr[0]  # not that of an earlier fit
-    fit_loop(state, task, rates.last - state.step, lead.progress, checkpoint, call.callbacks)
+    n_steps, title = rates.last - state.step, lead._title
+    fit_loop(state, task, n_steps, lead.progress, checkpoint, call.callbacks, title=title)
     seconds = time.perf_counter() - start
     facts = []
     for model in models:
@@ -361,24 +362,38 @@ def _distances(
             )
             call.between[key] = None
             return None
-        each_scaled = lead.distance_scale == "series"
-        options = {
-            "metric": lead.distance,
-            "mode": lead.distance_mode,
-            "normalize": lead.distance_normalize,
-            "steps": n_steps,
-            "batch_size": lead.batch_size,
-            "distances": _given(call.distances, series, lead),
-            "device": device,
-            "progress": lead.progress,
-            **(lead.distance_params or {}),
-        }
-        if isinstance(sections, Feed):
-            call.between[key] = feed_distances(sections, each_scaled, options)
-        else:
-            seen = scale_each_series(sections) if each_scaled else sections
-            call.between[key] = BatchDistances(seen, **options)
+        given = _given(call.distances, series, lead)
+        call.between[key] = batch_distances(lead, sections, given, n_steps, device)
     return call.between[key]
+
+
+def batch_distances(
+    model: Model, seen: Float32s | Feed, given: Any, n_steps: int, device: torch.device
+) -> BatchDistances | SetDistances:
+    """Distances of any batch of the series that a network sees, as its method wants them.
+
+    Args:
+        model: The method.
+        seen: Its series.
+        given: Raw distances between them, if the caller has them.
+        n_steps: Batches that will be asked for.
+        device: Where they are wanted.
+    """
+    each_scaled = model.distance_scale == "series"
+    options = {
+        "metric": model.distance,
+        "mode": model.distance_mode,
+        "normalize": model.distance_normalize,
+        "steps": n_steps,
+        "batch_size": model.batch_size,
+        "distances": given,
+        "device": device,
+        "progress": model.progress,
+        **(model.distance_params or {}),
+    }
+    if isinstance(seen, Feed):
+        return feed_distances(seen, each_scaled, options)
+    return BatchDistances(scale_each_series(seen) if each_scaled else seen, **options)
 
 
 def _given(distances: Any, series: _Series, lead: Model) -> Any:

@@ -5,6 +5,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+_SHARED = {"catcc": "tstcc"}  # methods with the presets of another, whose parameters they have
+
 
 @cache
 def _all_presets() -> dict[str, dict[str, dict[str, Any]]]:
@@ -13,12 +15,12 @@ def _all_presets() -> dict[str, dict[str, dict[str, Any]]]:
 
 def preset_names(method: str) -> list[str]:
     """Presets that a method has."""
-    return sorted(_all_presets().get(method, {}))
+    return sorted(_presets_of(method))
 
 
 def preset(method: str, name: str, overrides: dict[str, Any]) -> dict[str, Any]:
     """Parameters of a preset with ``overrides`` on top; a preset may require some of them."""
-    presets = _all_presets().get(method, {})
+    presets = _presets_of(method)
     if name not in presets:
         known = ", ".join(sorted(presets)) or "none"
         raise ValueError(f"unknown preset {name!r} of {method}; known: {known}")
@@ -31,3 +33,7 @@ def preset(method: str, name: str, overrides: dict[str, Any]) -> dict[str, Any]:
             "its source tuned them for each data set, so there is no value for all"
         )
     return settings | overrides
+
+
+def _presets_of(method: str) -> dict[str, dict[str, Any]]:
+    return _all_presets().get(_SHARED.get(method, method), {})

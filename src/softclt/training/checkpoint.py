@@ -166,6 +166,11 @@ def kept_seeds(path: Path | None) -> list[int]:
     return [model["seed"] for model in _read(path)[0]["run"]["models"]]
 
 
+def has_ended(path: Path) -> bool:
+    """Whether a file is there, and of a training that has come to its end."""
+    return path.is_file() and _read(path)[0]["facts"] is not None
+
+
 def tensors_of(state: TrainingState) -> dict[str, Tensor]:
     """All tensors of a state by name."""
     tensors: dict[str, Tensor] = {}

@@ -46,6 +46,8 @@ class Batch:
         lam: Share of the instance term, one number or ``(R,)``.
         group: Processes that share the batch: x, mask and index are this one's part of it.
         times: Of the steps, in usual gaps, ``(R, B, T)``; None where these are all equal.
+        labels: Class numbers of the series, ``(R, B)``, -1 where unknown; None where no phase of
+            the method looks at classes.
     """
 
     x: Tensor
@@ -57,6 +59,7 @@ class Batch:
     lam: float | Tensor
     group: Group
     times: Tensor | None = None
+    labels: Tensor | None = None
 
 
 class Objective(Protocol):
@@ -86,6 +89,7 @@ class Task:
         feed: Gives the batches of series that do not lie on the device; None: x has them.
         repeats: Whether x comes several times in a batch where it has fewer series than that.
         times: Of the steps of x, ``(N, T)``; see `Batch`.
+        labels: Class numbers of x on its device, ``(N,)``; see `Batch`.
     """
 
     objective: Objective
@@ -103,6 +107,7 @@ class Task:
     feed: Feed | None = None
     repeats: bool = False
     times: Tensor | None = None
+    labels: Tensor | None = None
 
     @property
     def n_in_batch(self) -> int:
@@ -117,8 +122,9 @@ def fit_loop(
     progress: bool = False,
     checkpoint: Checkpoint | None = None,
     callbacks: Sequence[Callback] = (),
+    title: str = "training",
 ) -> None:
-    """Train ``state`` in place for ``n_steps`` more steps.
+    """Train ``state`` in place for ``n_steps`` more steps, under a bar with the title.
 
     Every 100 steps and at the end the losses are looked at, callbacks are called, any of which may
     end training by returning True, and the checkpoint is written.
@@ -127,7 +133,7 @@ def fit_loop(
     recent: list[Tensor] = []
     last = state.step + n_steps
     with (
-        progress_bar("training", n_steps, progress and group.rank == 0) as advance,
+        progress_bar(title, n_steps, progress and group.rank == 0) as advance,
         ctrl_c_waits(checkpoint is not None, patient=group.size > 1) as interrupted,
     ):
         while state.step < last:
@@ -315,6 +321,7 @@ class _Stepper:
         if x is None:
             x, mask = task.x[index], None if mask is None else mask[index]
         times = None if task.times is None else task.times[index]
+        labels = None if task.labels is None else task.labels[index]
         start = torch.zeros(len(index), dtype=torch.int64, device=x.device)
         if self.length > task.max_length:
             start = draws.integers(Stream.WINDOW, self.length - task.max_length + 1)
@@ -324,8 +331,18 @@ class _Stepper:
                 mask = augment.take_steps(mask[..., None, :], each, task.max_length)[..., 0, :]
             if times is not None:
                 times = augment.take_steps(times[..., None, :], each, task.max_length)[..., 0, :]
-        weights = self.weights
-        return Batch(x, mask, index, start, weights, task.temporal, task.lam, task.group, times)
+        return Batch(
+            x,
+            mask,
+            index,
+            start,
+            self.weights,
+            task.temporal,
+            task.lam,
+            task.group,
+            times,
+            labels,
+        )
 
     @torch.no_grad()
     def _update(self) -> None:

@@ -1,0 +1,382 @@
+"""CA-TCC with soft assignments: from a few labels to pseudo-labels to a class-aware encoder."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softclt.contextual import supervised_contrast
+from softclt.data.base import fingerprint
+from softclt.data.sources import left_on_disk
+from softclt.distances.store import matrix_of
+from softclt.encoders import Encoder, TCCNetwork
+from softclt.methods.base import RepresentationLearner, methods
+from softclt.methods.head import ClassifierNetwork
+from softclt.methods.labelled import LabelLearner, adopt
+from softclt.methods.labels import UNLABELLED, PartialLabels, read_labels
+from softclt.methods.many import batch_distances
+from softclt.methods.signature import with_parameters_of
+from softclt.methods.supervised import Lesson, class_probabilities, fit_classifier, phase_seed
+from softclt.methods.tstcc import TSTCC
+from softclt.methods.weights import BatchWeights
+from softclt.training import Batch, Callback, StepDraws, Stream, TrainingState
+from softclt.training.loop import Task
+from softclt.training.phases import Phase, check_ended, phase_folder, run_phase
+from softclt.training.randomness import torch_seed
+from softclt.validation import (
+    Floats,
+    check_choice,
+    check_distances,
+    check_range,
+    check_series,
+    observed_steps,
+)
+
+PHASES = ("self-supervised", "fine-tune", "class-aware", "classifier")
+PREDICTION_SHARE, CONTRAST_SHARE = 0.01, 0.1  # of CA-TCC's losses in the class-aware phase
+
+
+@methods.register("catcc")
+class CATCC(LabelLearner, TSTCC):
+    """TS-TCC that learns classes from a few labels, and then contrasts classes instead of series.
+
+    ``fit(X, y)`` has four phases (Eldele et al., TPAMI 2023):
+
+    1. ``self-supervised``: TS-TCC on all series.
+    2. ``fine-tune``: all weights on the labelled series. It then says a pseudo-label of every
+       series.
+    3. ``class-aware``: from the fine-tuned encoder, with new heads, on all series. The loss is 0.01
+       times the temporal one, 0.1 times the supervised contrast of pseudo-labels, and 0.1 times
+       ``lambda_aux`` times the soft losses on all blocks; ``lambda_aux=0`` is the original CA-TCC.
+    4. ``classifier``: a linear layer on the frozen encoder, on the labels given, and no others.
+
+    ``fit(X)`` without y is the first phase alone, that is TS-TCC.
+
+    Where labels are looked at, series are taken whole; the class-aware phase takes a random window
+    of those longer than ``max_train_length``.
+
+    Args:
+        unlabelled: What stands in y where there is no label; None, NaN and empty texts do, too.
+        confidence: Pseudo-labels less likely than this are left out: such a series then has no
+            positive but itself.
+        keep_labels: Take the labels given, not pseudo-labels, for labelled series in the
+            class-aware phase. The original has pseudo-labels for all.
+        label_iter: Steps of the phases on labels; None takes 40 passes over the labelled series, at
+            least 200 steps.
+        parameters: Those of `TSTCC`. ``max_iter`` and ``max_epochs`` are those of the
+            self-supervised and the class-aware phase each; ``warm_start`` is for fits without y.
+
+    Attributes:
+        module_: The network after the last phase that changed it.
+        network_: The classifier; None before its phase, and in a model that was loaded.
+        classes_: Sorted.
+        pseudo_labels_: Class number of each series that has any value, -1 where none is likely.
+        history_: As that of `TS2Vec` for the first phase; ``phases`` has ``loss`` and ``seconds``
+            of the others.
+
+    Example:
+        >>> from softclt.data import waves
+        >>> data = waves(n_per_class=8, length=30, random_state=0)
+        >>> y = np.where(np.arange(len(data.y_train)) % 4 == 0, data.y_train, -1)  # the rest hidden
+        >>> model = CATCC(widths=(4, 8), hidden_dims=8, max_iter=2, label_iter=2, random_state=0)
+        >>> model.fit(data.X_train, y).transform(data.X_test).shape[1]
+        8
+    """
+
+    n_phases = len(PHASES)
+    pseudo_labels_: NDArray[np.int64]
+
+    @with_parameters_of(TSTCC)
+    def __init__(
+        self,
+        *,
+        unlabelled: Any = UNLABELLED,
+        confidence: float = 0.0,
+        keep_labels: bool = True,
+        label_iter: int | None = None,
+        **parameters: Any,
+    ) -> None:
+        super().__init__(**parameters)
+        self.unlabelled = unlabelled
+        self.confidence = confidence
+        self.keep_labels = keep_labels
+        self.label_iter = label_iter
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_range(self.confidence, "confidence", 0, 1)
+        if self.label_iter is not None:
+            check_range(self.label_iter, "label_iter", 0)
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        distances: Any = None,
+        times: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
+        *,
+        pretrained: RepresentationLearner | None = None,
+        phases: str | Sequence[str] | None = None,
+    ) -> Self:
+        """Learn from series, and from the labels of some.
+
+        Args:
+            X: See `TSTCC`; with y, in memory.
+            y: A label for some series and the marker for the others, ``(N,)``. None: the
+                self-supervised phase alone.
+            distances: See `TSTCC`.
+            times: See `TSTCC`.
+            checkpoint: Folder in which every phase has one of its own, ``1-self-supervised`` to
+                ``4-classifier``. The same call goes on where it was killed, and runs no phase
+                again that has ended.
+            callbacks: See `TSTCC`; all phases call them, and True ends the phase.
+            pretrained: A fitted TS-TCC, or CA-TCC fitted without y: in place of the first phase.
+            phases: Those to run, by name; all if None. Earlier ones are then taken from the
+                checkpoint, in which they must have ended, and later ones are left out.
+        """
+        self.network_ = None
+        self.__dict__.pop("pseudo_labels_", None)
+        if y is None:
+            if pretrained is not None or phases is not None:
+                raise ValueError("pretrained and phases are for fits with labels; give y as well")
+            folder = None if checkpoint is None else phase_folder(checkpoint, 1, PHASES[0])
+            return super().fit(X, None, distances, times, folder, callbacks)
+        if left_on_disk(X) is not None:
+            raise ValueError(
+                "with labels, series have to be in memory: load them, or fit without y first"
+            )
+        self._check_parameters()
+        X = check_series(X, min_length=2)
+        labels = read_labels(y, len(X), self.unlabelled)
+        folder = None if checkpoint is None else Path(checkpoint)
+        call = _Call(X, labels, distances, times, folder, callbacks, pretrained)
+        return self._fit_phases(call, _asked(phases))
+
+    def fit_labelled(
+        self,
+        X: Floats,
+        labels: PartialLabels,
+        *,
+        pretrained: RepresentationLearner | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
+        with_classifier: bool = True,
+    ) -> Self:
+        """See `LabelLearner`."""
+        self.network_ = None
+        self._check_parameters()
+        folder = None if checkpoint is None else Path(checkpoint)
+        call = _Call(X, labels, None, None, folder, callbacks, pretrained)
+        return self._fit_phases(call, PHASES if with_classifier else PHASES[:-1])
+
+    def _fit_phases(self, call: "_Call", asked: Sequence[str]) -> Self:
+        call = call.without_empty_series()
+        last = PHASES.index(asked[-1])
+        self.classes_ = call.labels.classes
+        self._self_supervised(call, asked)
+        if last >= 1:
+            tuned = self._train_classifier(call, asked, 1)
+        if last >= 2:
+            probabilities = class_probabilities(self, tuned, call.X)
+            codes = pseudo_labels(probabilities, call.labels, self.confidence, self.keep_labels)
+            self._class_aware(call, asked, tuned, codes)
+            self.pseudo_labels_ = codes
+        if last >= 3:
+            self._train_classifier(call, asked, 3)
+        return self
+
+    def _self_supervised(self, call: "_Call", asked: Sequence[str]) -> None:
+        first: RepresentationLearner
+        if call.pretrained is not None:
+            first = call.pretrained
+            adopt(self, first)
+        else:
+            own = {name: getattr(self, name) for name in TSTCC._get_param_names()}
+            folder = None if call.folder is None else phase_folder(call.folder, 1, PHASES[0])
+            if PHASES[0] not in asked:
+                check_ended(call.folder, 1, PHASES[0])
+            first = TSTCC(**own | {"warm_start": False})
+            first._title = PHASES[0]
+            first.fit(call.X, None, call.distances, call.times, folder, call.callbacks)
+            adopt(self, first, first.seed_)
+        self.__dict__.pop("training_state_", None)
+        self.history_["phases"] = {}
+
+    def _train_classifier(
+        self, call: "_Call", asked: Sequence[str], number: int
+    ) -> ClassifierNetwork:
+        """The phase of this number: fine-tuning of all weights, or a layer on the frozen ones."""
+        name = PHASES[number]
+        frozen = name == "classifier"
+        lesson = Lesson(name, number + 1, frozen, n_steps=self.label_iter, folder=call.folder)
+        network, facts = fit_classifier(
+            self,
+            call.X,
+            call.labels,
+            lesson,
+            callbacks=call.callbacks,
+            found_only=name not in asked,
+        )
+        self.network_, self.module_ = network, network.encoder
+        self.history_["phases"][name] = facts
+        return network
+
+    def _class_aware(
+        self,
+        call: "_Call",
+        asked: Sequence[str],
+        tuned: ClassifierNetwork,
+        codes: NDArray[np.int64],
+    ) -> None:
+        seed, device = phase_seed(self.seed_, 3), torch.device(self.device_)
+        module = self._with_new_heads(tuned, seed)
+        seen = self._seen(call.X)
+        n_steps = self._n_steps(seen.size, len(seen))
+        x = torch.as_tensor(seen, dtype=self._dtype(), device=device)
+
+        @cache
+        def weights() -> BatchWeights:
+            # Of all series in their order, as x is: the rows of a batch are rows of both.
+            between = batch_distances(self, seen, call.distances, n_steps, device)
+            return BatchWeights(between, [self._instance_weights], x.dtype)
+
+        soft = self._is_soft_between_series() and len(seen) > 1
+        task = Task(
+            self._class_aware_loss,
+            x,
+            (lambda rows: weights()(rows)) if soft else None,  # a phase that has ended needs none
+            self._temporal_weights(x),
+            self.lam,
+            [seed],
+            self.batch_size,
+            self.max_train_length,
+            self._layout,
+            self.precision,
+            labels=torch.as_tensor(codes, device=device),
+        )
+        given = None if call.distances is None else fingerprint(call.distances)
+        run = self.get_params(deep=False) | {"data": fingerprint(seen, codes), "distances": given}
+        for name in ("progress", "random_state", "label_iter", "unlabelled", "warm_start"):
+            run.pop(name)
+        phase = Phase(
+            "class-aware",
+            3,
+            task,
+            n_steps,
+            self._optimizer,
+            self.lr,
+            self.lr_schedule,
+            run=run,
+        )
+        facts = run_phase(
+            phase,
+            module,
+            call.folder,
+            progress=self.progress,
+            callbacks=call.callbacks,
+            found_only="class-aware" not in asked,
+        )
+        self.module_, self.network_ = module, None
+        self.history_["phases"]["class-aware"] = facts
+
+    def _class_aware_loss(self, module: Encoder, batch: Batch, draws: StepDraws) -> Tensor:
+        terms = self._terms(module, batch, draws)
+        assert batch.labels is not None
+        classes = supervised_contrast(*terms.projections, batch.labels, self.temperature)
+        soft = self.lambda_aux * terms.auxiliary
+        return PREDICTION_SHARE * terms.temporal + CONTRAST_SHARE * (classes + soft)
+
+    def _with_new_heads(self, tuned: ClassifierNetwork, seed: int) -> Encoder:
+        """The fine-tuned encoder, with heads of the seed."""
+        with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
+            torch.manual_seed(torch_seed(Stream.INIT, seed))
+            module = cast(TCCNetwork, self._build(self.n_features_in_))
+        trained = cast(TCCNetwork, tuned.encoder)
+        module.encoder.load_state_dict(trained.encoder.state_dict())
+        return module.to(device=torch.device(self.device_), dtype=self._dtype())
+
+    def _previous_training(self) -> TrainingState | None:
+        if "phases" in getattr(self, "history_", {}):
+            raise ValueError(
+                "this model was fitted with labels, in phases; training cannot go on from there: "
+                "leave warm_start, and training=True of save, out"
+            )
+        return super()._previous_training()
+
+
+def pseudo_labels(
+    probabilities: NDArray[np.float64],
+    labels: PartialLabels,
+    confidence: float = 0.0,
+    keep_labels: bool = True,
+) -> NDArray[np.int64]:
+    """The likeliest class of each series, -1 where it is less likely than ``confidence``.
+
+    Args:
+        probabilities: Of the classes, ``(N, L)``.
+        labels: Those given; kept as they are with ``keep_labels``.
+        confidence: In [0, 1]; 0 keeps all.
+        keep_labels: See `CATCC`.
+
+    Example:
+        >>> labels = PartialLabels(np.array(["a", "b"]), np.array([0, -1, -1]))
+        >>> pseudo_labels(np.array([[0.2, 0.8], [0.1, 0.9], [0.5, 0.5]]), labels, confidence=0.7)
+        array([ 0,  1, -1])
+    """
+    codes = np.where(probabilities.max(axis=1) >= confidence, probabilities.argmax(axis=1), -1)
+    return np.where(labels.known, labels.codes, codes) if keep_labels else codes
+
+
+def _asked(phases: str | Sequence[str] | None) -> Sequence[str]:
+    """Names of phases in their order."""
+    if phases is None:
+        return PHASES
+    names = [phases] if isinstance(phases, str) else list(phases)
+    if not names:
+        raise ValueError(f"phases is empty; name some of {', '.join(PHASES)}, or leave it out")
+    for name in names:
+        check_choice(name, PHASES, "phases")
+    return sorted(names, key=PHASES.index)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What is asked for."""
+
+    X: Floats
+    labels: PartialLabels
+    distances: Any
+    times: Any
+    folder: Path | None
+    callbacks: Sequence[Callback]
+    pretrained: RepresentationLearner | None
+
+    def without_empty_series(self) -> "_Call":
+        """The same for the series that have any value."""
+        distances = None
+        if self.distances is not None:
+            distances = check_distances(matrix_of(self.distances), len(self.X))
+        some = observed_steps(self.X).any(axis=1)
+        if some.all():
+            return replace(self, distances=distances)
+        empty = np.flatnonzero(self.labels.known & ~some)
+        if len(empty):
+            raise ValueError(f"series {empty[0]} has a label, but no value; leave it out")
+        warnings.warn(f"{(~some).sum()} series without any value are left out", stacklevel=4)
+        return replace(
+            self,
+            X=self.X[some],
+            labels=PartialLabels(self.labels.classes, self.labels.codes[some]),
+            distances=None if distances is None else distances[np.ix_(some, some)],
+            times=self.times if np.ndim(self.times) < 2 else np.asarray(self.times)[some],
+        )

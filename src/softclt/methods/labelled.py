@@ -1,0 +1,92 @@
+"""Methods that learn from the labels of some series as well as from all series without."""
+
+import copy
+import os
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import torch
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from softclt.methods.base import RepresentationLearner
+from softclt.methods.head import ClassifierNetwork
+from softclt.methods.labels import UNLABELLED, PartialLabels
+from softclt.training import Callback
+from softclt.validation import Floats, check_random_state_seed
+
+
+class LabelLearner(RepresentationLearner):
+    """A method with a classifier of its own; it adds ``fit_labelled`` to the hooks of a method.
+
+    Attributes:
+        network_: The classifier; None before the phase that trains it, and in a loaded model, whose
+            files hold the encoder alone.
+        classes_: The classes of its outputs.
+        n_phases: Phases of training that it has.
+    """
+
+    n_phases: int
+    network_: ClassifierNetwork | None = None
+    classes_: NDArray[Any]
+    unlabelled: Any = UNLABELLED
+
+    @abstractmethod
+    def fit_labelled(
+        self,
+        X: Floats,
+        labels: PartialLabels,
+        *,
+        pretrained: RepresentationLearner | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
+        with_classifier: bool = True,
+    ) -> Self:
+        """Learn from series ``(N, D, T)`` and the labels of some.
+
+        Args:
+            X: Series.
+            labels: Of some of them.
+            pretrained: Takes the place of the self-supervised phase.
+            checkpoint: Holds a folder for each phase.
+            callbacks: See ``fit``.
+            with_classifier: Whether the classifier is wanted; if not, the encoder is all.
+        """
+
+
+def adopt(
+    learner: RepresentationLearner, pretrained: RepresentationLearner, seed: int | None = None
+) -> None:
+    """Make an unfitted learner one that has a copy of a trained one's encoder and scaling.
+
+    Its seed is the one given; else its own, or that of the trained one if it leaves it open.
+    """
+    check_is_fitted(pretrained, "module_")
+    learner._check_parameters()
+    learner.n_features_in_, learner.scale_ = pretrained.n_features_in_, pretrained.scale_
+    if seed is None:
+        seed = pretrained.seed_
+        if learner.random_state is not None:
+            seed = check_random_state_seed(learner.random_state)
+    device = learner._torch_device()
+    module = learner._new_training(seed, device).averaged
+    if type(module) is not type(pretrained.module_) or _shapes(module) != _shapes(
+        pretrained.module_
+    ):
+        raise ValueError(
+            f"pretrained is a {type(pretrained).__name__} whose network is not that of this "
+            f"{type(learner).__name__}; give both the same widths, depths and kernels"
+        )
+    module.load_state_dict(pretrained.module_.state_dict())
+    learner.seed_, learner.device_, learner.fingerprint_ = (
+        seed,
+        str(device),
+        pretrained.fingerprint_,
+    )
+    learner.n_iter_, learner.history_ = pretrained.n_iter_, copy.deepcopy(pretrained.history_)
+    learner.module_ = module.requires_grad_(True).eval()
+
+
+def _shapes(module: torch.nn.Module) -> dict[str, torch.Size]:
+    return {name: value.shape for name, value in module.state_dict().items()}
