@@ -4,7 +4,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, average_precision_score, f1_score
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    f1_score,
+    precision_score,
+    recall_score,
+)
 from sklearn.preprocessing import label_binarize
 
 Labels = NDArray[np.integer[Any]]
@@ -55,4 +61,20 @@ def classification_metrics(
         "accuracy": float(accuracy_score(y, predicted)),
         "f1_macro": float(f1_score(y, predicted, average="macro", zero_division=0.0)),
         "auprc": auprc(y, scores, classes),
+    }
+
+
+def label_metrics(y: Labels, predicted: Labels) -> dict[str, float]:
+    """Scores of predicted labels: accuracy, and means over the classes that are there or predicted.
+
+    ``f1_weighted`` weighs classes by their size; the others count each class once. A class that is
+    never predicted has precision 0, one without an example recall 0.
+    """
+    macro: dict[str, Any] = {"average": "macro", "zero_division": 0.0}
+    return {
+        "accuracy": float(accuracy_score(y, predicted)),
+        "precision": float(precision_score(y, predicted, **macro)),
+        "recall": float(recall_score(y, predicted, **macro)),
+        "f1_macro": float(f1_score(y, predicted, **macro)),
+        "f1_weighted": float(f1_score(y, predicted, average="weighted", zero_division=0.0)),
     }

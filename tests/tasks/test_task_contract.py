@@ -30,6 +30,11 @@ CASES = {
     "anomaly": (peaks, {"context": 20, "vus": False}),
     "classification": (lambda: waves(n_per_class=8, length=24, random_state=1), {}),
     "forecasting": (hourly, {"context": 20, "horizons": [2]}),
+    "semi_supervised": (lambda: waves(n_per_class=8, length=24, random_state=1), {"shares": [25]}),
+    "transfer": (
+        lambda: waves(n_per_class=8, length=24, random_state=1),
+        {"source": "synthetic/waves", "mode": "probe"},
+    ),
 }
 
 

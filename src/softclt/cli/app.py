@@ -6,6 +6,7 @@ import typer
 
 from softclt.cli.bench import bench
 from softclt.cli.cache import cache
+from softclt.cli.classify import classify
 from softclt.cli.demo import demo
 from softclt.cli.detect import detect
 from softclt.cli.distances import distances
@@ -17,7 +18,7 @@ from softclt.cli.listing import list_names
 from softclt.cli.models import embed, fit, info
 from softclt.cli.options import examples
 from softclt.cli.report import report
-from softclt.cli.scores import classify, evaluate
+from softclt.cli.scores import evaluate
 
 app = typer.Typer(
     name="softclt",
@@ -119,10 +120,13 @@ app.command(
     ),
 )(report)
 app.command(
-    short_help="Label new series from a few labelled ones.",
+    short_help="Label all series from labels of a few, and see which to label next.",
     epilog=examples(
+        "softclt classify series.csv --labels few.csv --out predictions.csv --report report.html",
+        "softclt classify sales.csv --id store --time day --label kind --out predictions.csv",
+        "softclt classify a.npz --labels few.csv --method catcc --checkpoint kept/ --out p.csv",
         "softclt classify labelled.csv new.csv --label kind --out predictions.csv",
-        "softclt classify train.ts new.ts --probe linear --out predictions.parquet",
+        "softclt classify train.ts new.ts --classifier linear --out predictions.parquet",
     ),
 )(classify)
 app.command(

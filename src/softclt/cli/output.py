@@ -1,6 +1,7 @@
 """What a command says and writes: results on stdout, the rest on a terminal's stderr only."""
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,14 +59,18 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(json_safe(value), allow_nan=False, indent=2))
 
 
-def check_suffix(path: Path, suffixes: tuple[str, ...]) -> None:
+def check_suffix(path: Path, suffixes: tuple[str, ...], option: str = "--out") -> None:
     """Refuse an output file of an unknown kind, or one that cannot be written, before any work."""
     if path.suffix not in suffixes:
         raise ValueError(
-            f"--out {path} ends with {path.suffix!r}; expected {' or '.join(suffixes)}"
+            f"{option} {path} ends with {path.suffix!r}; expected {' or '.join(suffixes)}"
         )
     if path.is_dir():
-        raise ValueError(f"--out {path} is a folder; expected the name of a file")
+        raise ValueError(f"{option} {path} is a folder; expected the name of a file")
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        reason = "may not be written to" if there.is_dir() else "is a file"
+        raise ValueError(f"{option} {path} cannot be written: {there} {reason}")
     if path.suffix == ".parquet":
         try:
             import pyarrow  # noqa: F401

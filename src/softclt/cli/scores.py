@@ -1,4 +1,4 @@
-"""``evaluate`` and ``classify``: how good a method is, and what new series are."""
+"""``evaluate``: how good a method is."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,21 +7,17 @@ import typer
 
 from softclt.cli import options
 from softclt.cli.output import (
-    TABLE_SUFFIXES,
     check_suffix,
     note,
     print_json,
     print_table,
     watched,
-    write_table,
 )
 from softclt.cli.settings import build_model
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from softclt.data import SeriesTable
-    from softclt.data.columns import Columns
     from softclt.tasks import Result
 
 Probes = Annotated[
@@ -81,77 +77,6 @@ def evaluate(
         )
     if out is not None:
         note(f"results in {out}")
-
-
-def classify(
-    train: Annotated[str, typer.Argument(metavar="TRAIN", help="Series with labels.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Series to label.")],
-    out: Annotated[Path, typer.Option(help="Table to write: .csv or .parquet.")],
-    method: options.Method = "ts2vec",
-    preset: options.Preset = None,
-    settings: options.Settings = None,
-    probe: Annotated[str, typer.Option(help="svm, ridge, linear or knn.")] = "svm",
-    seed: options.Seed = 0,
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
-    as_json: options.Json = False,
-) -> None:
-    """You have a few labelled series and many new ones: write a label and its score for each.
-
-    The score is a probability with --probe linear, and the margin of the label with --probe svm.
-    """
-    check_suffix(out, TABLE_SUFFIXES)
-    model = build_model(method, preset, settings, random_state=seed)
-
-    import numpy as np
-    import pandas as pd
-
-    from softclt.data import read_series
-    from softclt.tasks.probes import class_scores, probes
-
-    fit_probe = probes[probe]
-    columns = options.column_names(id, time, label, values)
-    known = read_series(train, **columns)
-    if known.y is None:
-        raise ValueError(f"{train} has no labels; name their column with --label")
-    if len(np.unique(known.y)) < 2:
-        raise ValueError(f"{train} has one class only; at least two are needed")
-    unknown = _read_new(new, columns, known.channels)
-    note(f"fitting {method} on {len(known.X)} series of {train}")
-    model.fit(known.X)
-    reader = fit_probe(model.transform(known.X), known.y)
-    R = model.transform(unknown.X)  # (N, M)
-    labels, scores = reader.predict(R), class_scores(reader, R)  # (N,), (N, L)
-    kind = "probability" if hasattr(reader, "predict_proba") else "score"
-    predictions = pd.DataFrame(
-        {
-            "id": unknown.ids,
-            "label": [known.classes[i] for i in labels],
-            kind: scores[np.arange(len(R)), np.searchsorted(reader.classes_, labels)],
-        }
-    )
-    write_table(predictions, out)
-    note(f"{len(predictions)} labels in {out}")
-    if as_json:
-        print_json({"out": str(out), "series": len(predictions), "classes": known.classes})
-
-
-def _read_new(new: str, columns: "Columns", channels: list[str] | None) -> "SeriesTable":
-    """Series to label: the channels of the training table, whether or not labels are there, too."""
-    from softclt.data import DataError, read_series
-
-    columns = columns.copy()
-    if channels is not None:
-        columns["values"] = channels
-    try:
-        return read_series(new, split="test", **columns)
-    except DataError:
-        if columns["label"] is None:
-            raise
-        columns["label"] = None
-        return read_series(new, split="test", **columns)
 
 
 def _unit(result: "Result") -> str:

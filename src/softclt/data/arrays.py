@@ -23,9 +23,7 @@ def read_npz(path: str | Path) -> dict[str, SeriesTable]:
     may be absent; ``X`` (or ``x``, or ``data``) with ``y`` makes one table. ``ids_train``,
     ``ids_test`` or ``ids`` name the series. Capitals do not matter, other arrays are left out.
     """
-    arrays = _load(path)
-    if not isinstance(arrays, dict):
-        raise DataError("is one bare array; name it .npy, or save with numpy.savez", path)
+    arrays = load_arrays(path)
     splits = {"train": "_train", "test": "_test"} if "x_train" in arrays else {"all": ""}
     tables = {}
     for split, ending in splits.items():
@@ -44,6 +42,14 @@ def read_npz(path: str | Path) -> dict[str, SeriesTable]:
             f"holds the arrays {', '.join(arrays) or 'none'}; expected {_NPZ_FORMS}", path
         )
     return tables
+
+
+def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
+    """The arrays of an ``.npz`` file by their names in lower case."""
+    arrays = _load(path)
+    if not isinstance(arrays, dict):
+        raise DataError("is one bare array; name it .npy, or save with numpy.savez", path)
+    return arrays
 
 
 def read_npy(path: str | Path) -> SeriesTable:

@@ -69,7 +69,7 @@ def load(
             f"split is {split!r}; expected 'both' or 'train' (read_series has 'test' and 'all')"
         )
     name = str(name_or_path)
-    if not _is_path(name_or_path):
+    if not is_path(name_or_path):
         if name in datasets:
             data = datasets[name]()
             return data if split == "both" else replace(data, X_test=None, y_test=None)
@@ -95,7 +95,7 @@ def read_series(
         **columns: As in :func:`read_table`, for tables.
     """
     check_choice(split, ("train", "test", "all"), "split")
-    if _is_path(path_or_name) and not Path(path_or_name).expanduser().is_dir():
+    if is_path(path_or_name) and not Path(path_or_name).expanduser().is_dir():
         tables = read_file(path_or_name, **columns)
         if "all" in tables:
             return tables["all"]
@@ -138,7 +138,8 @@ def _load_files(
     )
 
 
-def _is_path(name: str | Path) -> bool:
+def is_path(name: str | Path) -> bool:
+    """Whether a file or folder is meant, not the name of a data set."""
     return (
         isinstance(name, Path)
         or name.startswith((".", "~"))

@@ -20,7 +20,7 @@ from softclt.data.rows import Rows
 from softclt.data.text import read_text
 
 _MISSING = frozenset({"", "?", "nan", "na", "n/a", "null", "none"})
-_NO_LABEL = frozenset({"", "?", "nan", "NaN"})
+NO_LABEL = frozenset({"", "?", "nan", "NaN"})
 _BLOCK = 200_000  # cells that are text at the same time
 
 _log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def read_csv(path: Path, **columns: Unpack[Columns]) -> Rows:
     ids = None if roles.id is None else [text or None for text in texts[roles.id]]
     labels = None
     if roles.label is not None:
-        labels = [None if text in _NO_LABEL else text for text in texts[roles.label]]
+        labels = [None if text in NO_LABEL else text for text in texts[roles.label]]
     return Rows(
         values=np.concatenate(numbers),
         names=names,

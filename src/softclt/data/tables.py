@@ -1,5 +1,6 @@
 """Tables of series: CSV, Parquet and pandas frames, wide or long."""
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -14,7 +15,7 @@ from softclt.data.columns import Columns, Form, find_roles
 from softclt.data.csvfile import read_csv
 from softclt.data.errors import DataError, shorten
 from softclt.data.rows import Rows
-from softclt.data.text import existing_file
+from softclt.data.text import existing_file, read_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,6 +112,35 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
     with parquet(path) as pq:
         frame: pd.DataFrame = pq.read_table(path).to_pandas()
     return frame
+
+
+def read_frame(path: str | Path, missing: Sequence[str] | None = None) -> "pd.DataFrame":
+    """Cells of a CSV or Parquet table that holds no series, but something about them.
+
+    Args:
+        path: Those of a CSV are text, so that an id ``007`` stays one.
+        missing: Texts of a CSV that mean nothing is there; None is what pandas takes for that.
+    """
+    import pandas as pd
+
+    path = existing_file(path)
+    if path.suffix.lower() == ".parquet":
+        frame = _read_parquet(path)
+    elif path.name.lower().removesuffix(".gz").endswith(".csv"):
+        text = read_text(path)
+        separator = max(",;\t", key=text.lstrip("\n").split("\n", 1)[0].count)
+        known: dict[str, Any] = {}
+        if missing is not None:
+            known = {"keep_default_na": False, "na_values": list(missing)}
+        try:
+            frame = pd.read_csv(io.StringIO(text), sep=separator, dtype=str, **known)
+        except ValueError as error:
+            raise DataError(f"is no CSV ({' '.join(str(error).split())[:80]})", path) from None
+    else:
+        raise DataError("is no table; expected .csv, .csv.gz or .parquet", path)
+    if frame.empty:
+        raise DataError("has no rows or no columns", path)
+    return frame.set_axis([str(name).strip() for name in frame.columns], axis=1)
 
 
 def frame_rows(frame: "pd.DataFrame", columns: Columns, source: str) -> Rows:

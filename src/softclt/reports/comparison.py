@@ -8,6 +8,7 @@ import numpy as np
 
 from softclt.reports.analysis import LEVEL, Analysis, Difference
 from softclt.reports.document import Picture, Section
+from softclt.reports.figures.shares import label_curves, share_figure
 from softclt.reports.figures.style import COLOURS, new_figure, style
 from softclt.reports.metric import Metric
 from softclt.validation import Floats
@@ -54,6 +55,10 @@ def figures_section(analysis: Analysis, name: str = "") -> Section | None:
                 spread_of_differences(honest, analysis.metric),
             )
         )
+    results, score = analysis.table.results, analysis.metric.name
+    if label_curves(results, score):
+        caption = "Means over seeds against the share of labels; bars are standard deviations."
+        pictures.append(("How many labels are needed", caption, share_figure(results, score)))
     if not (text or pictures):
         return None
     return Section(f"Figures{name}", tuple(text), pictures=tuple(pictures))

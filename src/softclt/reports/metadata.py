@@ -1,6 +1,5 @@
 """What is known about each series beside its values: columns to colour by."""
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,7 @@ import numpy as np
 from softclt.data import DataError, SeriesTable
 from softclt.data.columns import ID_NAMES, Columns, find_roles
 from softclt.data.errors import shorten
-from softclt.data.files import suffix_of
-from softclt.data.text import existing_file, read_text
+from softclt.data.tables import read_frame
 from softclt.validation import series_lengths
 
 if TYPE_CHECKING:
@@ -46,7 +44,7 @@ def columns_of_file(
         wanted: Names of the columns.
         names: How the table is read; see :func:`softclt.data.read_table`.
     """
-    frame = _read_frame(path)
+    frame = read_frame(path)
     header = list(frame.columns)
     for name in wanted:
         _check_column(name, header, path)
@@ -69,7 +67,7 @@ def columns_by_id(path: Path, ids: Sequence[Any]) -> "pd.DataFrame":
             ``name``, ..., or else the first column.
         ids: Ids of the series.
     """
-    frame = _read_frame(path)
+    frame = read_frame(path)
     usual = [name for name in frame.columns if name.lower() in ID_NAMES]
     id_name = usual[0] if usual else frame.columns[0]
     table = frame.set_index(frame[id_name].astype(str)).drop(columns=id_name)
@@ -86,27 +84,6 @@ def columns_by_id(path: Path, ids: Sequence[Any]) -> "pd.DataFrame":
             path,
         )
     return table.apply(_typed).reindex(asked).reset_index(drop=True)
-
-
-def _read_frame(path: Path) -> "pd.DataFrame":
-    """Cells of a table; those of a CSV are text, so that an id ``007`` stays one."""
-    import pandas as pd
-
-    path = existing_file(path)
-    if suffix_of(path) == ".parquet":
-        frame = pd.read_parquet(path)
-    elif suffix_of(path) == ".csv":
-        text = read_text(path)
-        separator = max(",;\t", key=text.lstrip("\n").split("\n", 1)[0].count)
-        try:
-            frame = pd.read_csv(io.StringIO(text), sep=separator, dtype=str)
-        except ValueError as error:
-            raise DataError(f"is no CSV ({' '.join(str(error).split())[:80]})", path) from None
-    else:
-        raise DataError("columns to colour by come from CSV and Parquet tables", path)
-    if frame.empty:
-        raise DataError("has no rows or no columns", path)
-    return frame.set_axis([str(name).strip() for name in frame.columns], axis=1)
 
 
 def _typed(column: "pd.Series[Any]") -> "pd.Series[Any]":

@@ -66,4 +66,4 @@ def printed(suite: str, metric: str = "accuracy") -> tuple[Printed, ...]:
         [('TS2Vec', 0.83), ('TS2Vec + SoftCLT', 0.85)]
     """
     last = metric.rpartition(".")[2]
-    return tuple(entry for entry in _tables().get(suite, ()) if entry.metric == last)
+    return tuple(entry for entry in _tables().get(suite, ()) if entry.metric in (metric, last))

@@ -1,4 +1,4 @@
-"""The normalisation that belongs to the classification protocol, not to the loaders."""
+"""The normalisation that belongs to the protocols of classification, not to the loaders."""
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
@@ -50,22 +50,32 @@ UCR_RAW = frozenset(
 def protocol_scaling(data: Dataset) -> tuple[Floats, Floats]:
     """Training and test series as the published classification protocol feeds them to a model.
 
-    UEA: each channel by its mean and standard deviation over all training steps. UCR: the 34 sets
-    of `UCR_RAW` by those of the whole training set. Everything else as it is. NaN is ignored.
+    UEA and few-label sets: each channel by its mean and standard deviation over all training steps.
+    UCR: the 34 sets of `UCR_RAW` by those of the whole training set. Everything else as it is. NaN
+    is ignored.
     """
     X_train, X_test = data.X_train, data.X_test
     if X_test is None:
         raise ValueError(f"{data.meta['name'] or 'the data set'} has no test part to score on")
-    if data.meta["archive"] == "uea":
-        return _standardise(X_train, X_test, n_columns=X_train.shape[1])
+    if data.meta["archive"] in ("uea", "few_labels"):
+        X_train, X_test = standardise(X_train, X_test)
     name = str(data.meta["name"]).rpartition("/")[2]  # "ucr/GunPoint" -> "GunPoint"
     if data.meta["archive"] == "ucr" and name in UCR_RAW:
-        return _standardise(X_train, X_test, n_columns=1)
+        X_train, X_test = standardise(X_train, X_test, n_columns=1)
     return X_train, X_test
 
 
-def _standardise(X_train: Floats, X_test: Floats, n_columns: int) -> tuple[Floats, Floats]:
-    """Both by statistics of the training series: one for each channel, or one for all."""
+def standardise(
+    X_train: Floats, *others: Floats, n_columns: int | None = None
+) -> tuple[Floats, ...]:
+    """All by means and standard deviations of the training series.
+
+    Args:
+        X_train: Series ``(N, D, T)``.
+        others: More series with as many channels.
+        n_columns: None has statistics for each channel, 1 has one for all.
+    """
+    n_columns = X_train.shape[1] if n_columns is None else n_columns
     scaler = StandardScaler().fit(_rows(X_train, n_columns))
 
     def scaled(X: Floats) -> Floats:
@@ -73,7 +83,7 @@ def _standardise(X_train: Floats, X_test: Floats, n_columns: int) -> tuple[Float
         rows = scaler.transform(_rows(X, n_columns))  # (N * T, D) or (N * T * D, 1)
         return np.ascontiguousarray(rows.reshape(n, t, d).swapaxes(1, 2))  # (N, D, T)
 
-    return scaled(X_train), scaled(X_test)
+    return tuple(scaled(X) for X in (X_train, *others))
 
 
 def _rows(X: Floats, n_columns: int) -> Floats:

@@ -194,8 +194,8 @@ class _Reader:
         base = dict(common)
         if "like" in table:
             base = self._inherited(table["like"], own, common, (*below, name))
-        params = base.get("params", {}) | table.get("params", {})
-        return base | {key: table[key] for key in table if key != "like"} | {"params": params}
+        both = {key: base.get(key, {}) | table.get(key, {}) for key in ("params", "options")}
+        return base | {key: table[key] for key in table if key != "like"} | both
 
     def chosen(self, configurations: Sequence[str], methods_only: Sequence[str]) -> list[str]:
         """Names of the configurations to run."""

@@ -14,6 +14,7 @@ from softclt.reports.figures.instances import (
 )
 from softclt.reports.figures.layers import distance_matrices, layer_distances
 from softclt.reports.figures.projection import embedding_scatter, project
+from softclt.reports.figures.shares import label_curves, share_figure
 from softclt.reports.figures.study import Study
 from softclt.reports.figures.style import new_figure, save_figure, style
 from softclt.reports.figures.timestamps import (
@@ -34,6 +35,7 @@ __all__ = [
     "figures",
     "figures_for_page",
     "instance_maps",
+    "label_curves",
     "layer_distances",
     "neighbourhood_maps",
     "new_figure",
@@ -42,6 +44,7 @@ __all__ = [
     "project",
     "save_figure",
     "series_and_timestamps",
+    "share_figure",
     "snapshots",
     "soft_and_hard_figure",
     "style",

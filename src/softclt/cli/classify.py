@@ -1,0 +1,270 @@
+"""``classify``: labels for all series from labels of a few, and advice on which to give next."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softclt.cli import options
+from softclt.cli.output import (
+    TABLE_SUFFIXES,
+    check_suffix,
+    note,
+    print_json,
+    print_table,
+    watched,
+    write_table,
+)
+from softclt.cli.settings import build_model
+from softclt.files import whole_file
+
+if TYPE_CHECKING:
+    from softclt.data import SeriesTable
+    from softclt.data.base import Split
+    from softclt.data.columns import Columns
+    from softclt.data.given_labels import GivenLabels
+    from softclt.labelling.learning import Learned
+    from softclt.reports.labelling import Labelling
+
+
+def classify(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA", help="Series, some or all of them with labels: a file or a name."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Table of predictions to write: .csv or .parquet.")],
+    new: Annotated[
+        str | None,
+        typer.Argument(metavar="NEW", help="Other series to label, instead of those of DATA."),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE",
+            help="Labels of some ids of DATA: .csv or .parquet with an id and a label column. "
+            "Without it, the label column of DATA, which may have empty cells.",
+        ),
+    ] = None,
+    method: options.Method = "ts2vec",
+    classifier: Annotated[
+        str,
+        typer.Option(
+            "--classifier",
+            "--probe",
+            help="auto; svm, ridge or linear on the embedding; fine-tune or linear-probe in the "
+            "network.",
+        ),
+    ] = "auto",
+    preset: options.Preset = None,
+    settings: options.Settings = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Page to write, with a learning curve and pictures: .html."),
+    ] = None,
+    advise: Annotated[
+        int, typer.Option("--next", min=0, help="How many ids to name that are worth a label.")
+    ] = 10,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder that keeps training; if killed, the same command goes on. With other "
+            "labels it starts from what was learned without any."
+        ),
+    ] = None,
+    seed: options.Seed = 0,
+    split: options.Split = "train",
+    id: options.Id = None,
+    time: options.Time = None,
+    label: options.Label = None,
+    values: options.Values = None,
+    as_json: options.Json = False,
+) -> None:
+    """You have many series and labels of a few: write a label for each, and how sure it is.
+
+    Learns from all series of DATA without labels, then from its labels. Says how accurate that is,
+    by holding labels out, how much ten more would help, and which series to label next.
+    """
+    check_suffix(out, TABLE_SUFFIXES)
+    if report is not None:
+        check_suffix(report, (".html",), "--report")
+    learner = build_model(method, preset, settings, random_state=seed)
+
+    from softclt.labelling import Predictions
+    from softclt.labelling.learning import learn
+    from softclt.reports.labelling import Labelling
+    from softclt.semi.classifier import CLASSIFIERS
+    from softclt.validation import check_choice
+
+    check_choice(classifier, CLASSIFIERS, "classifier")
+    columns = options.column_names(id, time, label, values)
+    table, given = _read_labelled(data, labels, columns, split)
+    others = None if new is None else _read_new(new, columns, table.channels)
+    _warn_of_single_labels(given)
+    if watched() and learner.get_params(deep=False).get("progress") is False:
+        learner.set_params(progress=True)
+    note(f"learning with {method} from {len(table)} series, then from {len(given.known)} labels")
+    try:
+        learned = learn(
+            learner,
+            table.X,
+            given,
+            classifier=classifier,
+            checkpoint=checkpoint,
+            progress=watched(),
+        )
+    except KeyboardInterrupt as interruption:
+        if interruption.args:  # how to go on
+            typer.echo(f"softclt: {interruption}", err=True)
+        raise
+    shown = table if others is None else others
+    predictions = Predictions(learned.model.predict_proba(shown.X))
+    found = Labelling(
+        series=shown,
+        predictions=predictions,
+        given=given,
+        trained_on=table,
+        study=learned.study(seed, watched()),
+        next_rows=learned.next_rows(predictions, advise, None if others is None else others.X),
+        learned=_words(method, learned),
+        saw_labels=learned.saw_labels,
+        command=shlex.join(["softclt", *sys.argv[1:]]),
+    )
+    names = [given.classes[code] if code >= 0 else None for code in given.y]
+    page = None if report is None else _page(found)
+    write_table(predictions.table(shown.ids, given.classes, names if new is None else None), out)
+    if report is not None and page is not None:
+        with whole_file(report) as temporary:
+            temporary.write_text(page, encoding="utf-8")
+    if as_json:
+        print_json(
+            {"out": str(out), "report": None if report is None else str(report), **_facts(found)}
+        )
+        return
+    _tell(found, out, report)
+
+
+def _read_labelled(
+    data: str, labels: Path | None, columns: "Columns", split: "Split"
+) -> tuple["SeriesTable", "GivenLabels"]:
+    """The series, and the labels that a table of their own or a column of theirs gives."""
+    from softclt.data import DataError
+    from softclt.data.given_labels import GivenLabels, read_labels, read_partly_labelled
+
+    if labels is None:
+        table, own = read_partly_labelled(data, split=split, **columns)
+        if own is None:
+            raise ValueError(
+                f"{data} has no labels; give them with --labels, or name their column with --label"
+            )
+        return table, GivenLabels.of(own, data)
+    try:
+        table, _ = read_partly_labelled(data, split=split, **columns)
+    except DataError:
+        if not columns["label"]:
+            raise
+        unnamed: Columns = {**columns, "label": None}  # the label column is that of --labels
+        table, _ = read_partly_labelled(data, split=split, **unnamed)
+    found = read_labels(labels, table.ids, id=columns["id"], label=columns["label"])
+    return table, GivenLabels.of(found, str(labels))
+
+
+def _read_new(new: str, columns: "Columns", channels: list[str] | None) -> "SeriesTable":
+    """Series to label: the channels of the training table, whether or not labels are there, too."""
+    from softclt.data import DataError
+    from softclt.data.given_labels import read_partly_labelled
+
+    columns = columns.copy()
+    if channels is not None:
+        columns["values"] = channels
+    try:
+        return read_partly_labelled(new, split="test", **columns)[0]
+    except DataError:
+        if columns["label"] is None:
+            raise
+        columns["label"] = None
+        return read_partly_labelled(new, split="test", **columns)[0]
+
+
+def _warn_of_single_labels(given: "GivenLabels") -> None:
+    alone = [name for name, n in zip(given.classes, given.counts, strict=True) if n == 1]
+    if alone:
+        named = ", ".join(map(repr, alone[:5])) + (", ..." if len(alone) > 5 else "")
+        typer.echo(
+            f"softclt: one label only for {named}; a second one makes a class testable, too",
+            err=True,
+        )
+
+
+def _words(method: str, learned: "Learned") -> str:
+    model = learned.model
+    if model.classifier != "auto":
+        return f"{method} with {model.classifier}"
+    return method if learned.saw_labels else f"{method} with {learned.reader}"
+
+
+def _page(found: "Labelling") -> str:
+    from softclt.reports.labelling import labelling_report
+    from softclt.reports.page import html
+
+    return html(labelling_report(found))
+
+
+def _facts(found: "Labelling") -> dict[str, Any]:
+    """The report in numbers."""
+    from softclt.reports.labelling import MORE, summary
+
+    study, classes = found.study, found.given.classes
+    facts: dict[str, Any] = {
+        "series": len(found.series),
+        "labels": len(found.given.known),
+        "classes": classes,
+        "given": dict(zip(classes, found.given.counts.tolist(), strict=True)),
+        "predicted": dict(zip(classes, found.predictions.counts.tolist(), strict=True)),
+        "label_next": [str(found.series.ids[row]) for row in found.next_rows],
+        "summary": summary(found),
+        "accuracy": None,
+        "learning_curve": [],
+        "more_labels": None,
+    }
+    if study is not None:
+        held_out = study.accuracy
+        facts["accuracy"] = vars(held_out) | {
+            "spread": study.spread,
+            "tells": study.tells,
+            "folds": study.folds,
+            "repeats": study.right.shape[1],
+            "tested": len(study.rows),
+        }
+        facts["learning_curve"] = [
+            {"labels": int(size), "accuracy": float(own.mean()), "spread": float(own.std())}
+            for size, own in zip(study.sizes, study.accuracies, strict=True)
+        ]
+        gain = study.gain(MORE)
+        facts["more_labels"] = None if gain is None else {"labels": MORE, **vars(gain)}
+    return facts
+
+
+def _tell(found: "Labelling", out: Path, report: Path | None) -> None:
+    from rich.table import Table
+
+    from softclt.reports.labelling import summary
+
+    table = Table("class")
+    for name in ("labels", "predicted", "confidence"):
+        table.add_column(name, justify="right")
+    codes, confidence = found.predictions.codes, found.predictions.confidence
+    for code, name in enumerate(found.given.classes):
+        own = codes == code
+        mean = f"{confidence[own].mean():.2f}" if own.any() else ""
+        table.add_row(name, str(found.given.counts[code]), str(own.sum()), mean)
+    drawn = "" if report is None else f" The report is {report}."
+    print_table(
+        table,
+        f"{len(found.series)} series labelled by {found.learned}",
+        *summary(found),
+        f"All predictions are in {out}.{drawn}",
+    )

@@ -1,0 +1,66 @@
+"""A model of one channel on series of several: side by side, or as one network for all."""
+
+import copy
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softclt.methods.base import RepresentationLearner
+from softclt.validation import Floats
+
+Model = TypeVar("Model", bound=RepresentationLearner)
+
+
+def one_by_one(X: Floats) -> Floats:
+    """Every channel as a series of its own, ``(N * D, 1, T)``: all channels of a series in turn."""
+    n, d, t = X.shape
+    return X.reshape(n * d, 1, t)
+
+
+def transform_channels(model: RepresentationLearner, X: Floats) -> Floats:
+    """Embeddings of the channels of ``(N, D, T)`` side by side, ``(N, D * M)``."""
+    return np.asarray(model.transform(one_by_one(X)).reshape(len(X), -1))
+
+
+def with_channels(model: Model, n_channels: int) -> Model:
+    """A fitted model of one channel as one of several that starts as the mean over channels.
+
+    Weights of the first layer are repeated and divided by the number of channels, so that equal
+    channels give what the one gave. The model itself stays as it is; the new one cannot go on with
+    its training.
+    """
+    if model.n_features_in_ != 1:
+        raise ValueError(
+            f"the model was fitted on {model.n_features_in_} channels; expected one, e.g. "
+            "fit(one_by_one(X))"
+        )
+    wide = copy.deepcopy(model)
+    wide.__dict__.pop("training_state_", None)
+    wide.n_features_in_ = n_channels
+    if wide.scale_ is not None:
+        mean, std = wide.scale_
+        wide.scale_ = np.repeat(mean, n_channels), np.repeat(std, n_channels)
+    with torch.random.fork_rng(devices=[]):  # the new weights are replaced, all of them
+        module = wide._build(n_channels)
+    narrow = model.module_.state_dict()
+    module.load_state_dict(
+        {name: _widened(narrow[name], new, n_channels) for name, new in module.state_dict().items()}
+    )
+    like = next(model.module_.parameters())
+    wide.module_ = module.to(device=like.device, dtype=like.dtype).eval()
+    return wide
+
+
+def _widened(weights: Tensor, like: Tensor, n_channels: int) -> Tensor:
+    if weights.shape == like.shape:
+        return weights
+    pairs = zip(weights.shape, like.shape, strict=True)
+    different = [pair for pair in pairs if pair[0] != pair[1]]
+    if different != [(1, n_channels)]:
+        raise ValueError(
+            f"a layer with weights of shape {tuple(weights.shape)} has {tuple(like.shape)} for "
+            f"{n_channels} channels; this method cannot be carried over to them"
+        )
+    return weights.expand_as(like) / n_channels
