@@ -373,12 +373,14 @@ class _Stepper:
 @contextmanager
 def _quick_products(task: Task) -> Iterator[None]:
     """TF32 for the network's float32 products on a GPU, if the precision is ours to choose."""
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = before or task.precision == "auto"
+    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = products.allow_tf32, convolutions.allow_tf32
+    products.allow_tf32 = before[0] or task.precision == "auto"
+    convolutions.allow_tf32 = task.precision == "auto"  # where torch's own default is True
     try:
         yield
     finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
+        products.allow_tf32, convolutions.allow_tf32 = before
 
 
 def _autocast(task: Task) -> AbstractContextManager[Any]:
