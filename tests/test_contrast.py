@@ -56,6 +56,26 @@ def test_every_path_gives_the_same(loss_of, kind, monkeypatch):
         torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("normalize", [False, True], ids=["", "normalized"])
+@pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
+@pytest.mark.parametrize("length", [70, 130, 200])
+def test_similarities_above_the_diagonal_are_enough(length, soft, normalize, monkeypatch):
+    monkeypatch.setattr(contrast, "_DENSE", 0)
+    case = *views(2, length, 3), by_lag(length) if soft else None, None, normalize
+    half = value_and_gradients(F.soft_temporal_loss, *case)
+    monkeypatch.setattr(contrast, "_one_shift", lambda z: None)
+    for a, b in zip(half, value_and_gradients(F.soft_temporal_loss, *case), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-13)
+
+
+def test_one_shift_is_refused_where_an_anchor_would_be_lost():
+    z = torch.ones(1, 8, 1)
+    assert contrast._one_shift(z) == 1.0
+    z[:, ::4] = 20.0  # 400 to its positive, while the others have 1
+    assert contrast._one_shift(z) is None
+    assert contrast._one_shift(torch.full_like(z, math.nan)) is None
+
+
 @pytest.mark.parametrize("length", [1, 2, 6, 100, 150])
 @pytest.mark.parametrize("masked", [False, True], ids=["", "masked"])
 def test_a_band_over_many_blocks_equals_the_matrix(length, masked, monkeypatch):

@@ -10,6 +10,7 @@ together with the gradient, so that nothing of size (2K, 2K) is kept. For weight
 term is r_a . sum_b(w_ab r_b), a convolution over time that needs no (K, K) matrix either.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -29,6 +30,11 @@ _DENSE = 128
 _ROWS = 128
 _FLAT = 1024
 _TILE = 256
+# There, so many similarities at a time stay in the cache.
+_CACHED = 1 << 20
+# Similarities up to so far from a shift have an exp in float32, with room for sums of them.
+_REACH = 60.0
+_BITS = 1 / math.log(2)  # exp(x) = 2 ** (_BITS * x)
 
 
 class Term(NamedTuple):
@@ -201,10 +207,15 @@ def _contrast_groups(
     if grad is not None and not whole:
         grad.zero_()
     rows = a if whole else max(1, _BLOCK // a)
-    groups = max(1, _BLOCK // (rows * a))
+    groups = max(1, (_BLOCK if z.is_cuda else min(_BLOCK, _CACHED)) // (rows * a))
+    halved = whole and matrix is None and real is None and not z.is_cuda and a > _ROWS
     for first in range(0, g, groups):
         part = slice(first, first + groups)
         zg = z[part]
+        if halved and (shift := _one_shift(zg)) is not None:
+            own = None if grad is None else grad[part]
+            losses[part] = _contrast_half(zg, shift, log_weight[part], pull[part], own)
+            continue
         for start in range(0, a, rows):
             block = slice(start, min(a, start + rows))
             c, f = log_weight[part, block, None], pull[part, block]
@@ -242,6 +253,54 @@ def _contrast_groups(
                 grad[part, block].baddbmm_(p, zg)
                 grad[part].baddbmm_(p.mT, zg[:, block])
     return losses
+
+
+def _one_shift(z: Tensor) -> float | None:
+    """What to take off all similarities of ``(G, 2K, M)`` before exp; None: they differ too much.
+
+    No similarity is above the largest squared norm, and no anchor's largest one is below that to
+    its positive: with the middle of the two, no sum is lost to overflow or underflow.
+    """
+    view1, view2 = z.chunk(2, dim=-2)
+    high = float(torch.linalg.vector_norm(z, dim=-1).amax()) ** 2
+    low = float((view1 * view2).sum(dim=-1).amin())
+    return (high + low) / 2 if high - low < 2 * _REACH else None
+
+
+def _contrast_half(
+    z: Tensor, shift: float, log_weight: Tensor, pull: Tensor, grad: Tensor | None
+) -> Tensor:
+    """`_contrast_groups` without weights, from similarities above the diagonal alone.
+
+    One shift for all anchors, instead of each one's largest similarity, leaves exp(s - shift) as
+    symmetric as s, and so the gradient's matrix: nothing is transposed, and half is never made.
+    """
+    a, k = z.shape[1], z.shape[1] // 2
+    pulls = pull[:, :k] + pull[:, k:]  # of both anchors of a positive pair
+    norm, loss, blocks = torch.zeros_like(pull), -shift * pull.sum(dim=-1), []
+    bits = z.new_full((1, 1, 1), -shift * _BITS)
+    for start in range(0, a, _ROWS):
+        stop = min(a, start + _ROWS)
+        # (G, rows, 2K - start), in powers of 2: torch's exp takes three times as long as exp2
+        s = torch.baddbmm(bits, z[:, start:stop], z[:, start:].mT, alpha=_BITS)
+        loss -= (pulls[:, start:stop] * _diagonal(s, k)).sum(dim=-1) / _BITS
+        s.exp2_()
+        _diagonal(s, 0).zero_()
+        norm[:, start:stop] += s.sum(dim=-1)
+        norm[:, stop:] += s[..., stop - start :].sum(dim=-2)
+        blocks.append((start, stop, s))
+    loss += (log_weight * (norm.log() + shift)).sum(dim=-1)
+    if grad is None:
+        return loss
+    grad.zero_()
+    share = log_weight / norm
+    for start, stop, s in blocks:
+        s *= share[:, start:stop, None] + share[:, None, start:]
+        _diagonal(s, k).sub_(pulls[:, start:stop])
+        _diagonal(s, -k).sub_(pulls[:, start : max(start, stop - k)])
+        grad[:, start:stop].baddbmm_(s, z[:, start:])
+        grad[:, stop:].baddbmm_(s[..., stop - start :].mT, z[:, start:stop])
+    return loss
 
 
 def _similarities(z: Tensor) -> Tensor:

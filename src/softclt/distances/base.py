@@ -67,12 +67,15 @@ class Ragged:
         return Ragged(self.values.astype(dtype, copy=False), self.starts)
 
 
-def compiled(function: F) -> F:
-    """Compile a loop to machine code that runs without the GIL and is kept for the next process."""
+def compiled(function: F, **options: Any) -> F:
+    """Compile a loop to machine code that runs without the GIL and is kept for the next process.
+
+    ``options`` are numba's.
+    """
     try:
-        return cast(F, njit(cache=True, nogil=True)(function))
+        return cast(F, njit(cache=True, nogil=True, **options)(function))
     except RuntimeError:  # neither the package's nor the user's cache folder can be written
-        return cast(F, njit(nogil=True)(function))
+        return cast(F, njit(nogil=True, **options)(function))
 
 
 def per_pair(metric: Callable[..., float]) -> PairKernel:

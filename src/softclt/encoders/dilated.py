@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from softclt.encoders.base import Encoder, Piece
+from softclt.encoders.gelu import gelu
 from softclt.encoders.stacked import DilatedConv, Linear, Runs, part
 from softclt.encoders.streams import both
 from softclt.encoders.windows import Layout, Step, observed_ends, plan
@@ -173,7 +174,7 @@ class DilatedEncoder(Encoder):
         # The bias writes into padding; before a convolution reads it, it is zero again, as the
         # convolution's own padding behind an unpadded series would be.
         def activate(h: Tensor, steps: Runs) -> Tensor:
-            h = F.gelu(h)
+            h = gelu(h)
             return h if inside is None else h * part(inside, whole, steps)
 
         h = self.input(part(x, whole, runs[0]))  # (R, T, B, hidden_dims)

@@ -58,13 +58,13 @@ class DilatedConv(nn.Module):
         if plus is None:
             start = start.expand(-1, sum(map(len, give)), x.shape[2], -1)
         else:
-            start = plus.to(bias.dtype) + start
+            start = (plus.to(bias.dtype) + start).contiguous()
         taps = self._taps(have, give)
         out: Tensor
         if x.is_cuda and len(taps) > 1 and len(have) == 1:
             out = _SideBySide.apply(x, weight, start, self.dilation, have[0], give[0])  # type: ignore[no-untyped-call]
         else:
-            out = _Products.apply(x, weight, start, taps)  # type: ignore[no-untyped-call]
+            out = _Products.apply(x, weight, start, taps, plus is not None)  # type: ignore[no-untyped-call]
         return out
 
     def on_tables(self, table: Tensor, step: Step, plus: Tensor | None = None) -> Tensor:
@@ -106,8 +106,14 @@ class _Products(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, start: Tensor, taps: list[Tap]) -> Tensor:
-        x, out = x.contiguous(), start.clone(memory_format=torch.contiguous_format)
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, start: Tensor, taps: list[Tap], own: bool = False
+    ) -> Tensor:
+        x, out = x.contiguous(), start
+        if own:  # start is nobody else's, and may become the result
+            ctx.mark_dirty(start)
+        else:
+            out = start.clone(memory_format=torch.contiguous_format)
         ctx.save_for_backward(x, weight)
         ctx.taps = taps
         for tap, to, seen in taps:
@@ -116,14 +122,15 @@ class _Products(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         x, weight = ctx.saved_tensors
+        grad = grad.contiguous()
         to_x, to_weight = torch.zeros_like(x), torch.zeros_like(weight)
         for tap, to, seen in ctx.taps:
             own = grad[:, to].flatten(1, 2)
             to_x[:, seen].flatten(1, 2).baddbmm_(own, weight[:, tap].mT)
             to_weight[:, tap].baddbmm_(x[:, seen].flatten(1, 2).mT, own)
-        return to_x, to_weight, grad, None
+        return to_x, to_weight, grad, None, None
 
 
 class _SideBySide(torch.autograd.Function):
