@@ -1,5 +1,6 @@
 """A result is one line that survives killed writers, and says everything needed to run it again."""
 
+import gzip
 import json
 import logging
 import math
@@ -148,3 +149,11 @@ def test_identity_changes_with_what_was_run_not_with_how_it_went(result):
 def test_the_summary_names_data_method_tau_and_scores(result):
     for word in ("GunPoint", "ts2vec", "fixed", "seed 3", "accuracy 0.5000"):
         assert word in result.summary()
+
+
+def test_a_compressed_file_reads_as_the_plain_one(result, tmp_path):
+    plain, small = tmp_path / "results.jsonl", tmp_path / "results.jsonl.gz"
+    result.append_to(plain)
+    small.write_bytes(gzip.compress(plain.read_bytes()))
+    assert read_results(small) == read_results(plain)
+    assert len(read_results(small)) == 1

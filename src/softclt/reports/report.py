@@ -22,7 +22,7 @@ from softclt.reports.rows import tabulate
 from softclt.reports.standings import overall_section
 from softclt.reports.statistics import INTERVALS
 from softclt.reports.summary import summary_section
-from softclt.tasks.result import Result, read_results
+from softclt.tasks.result import Result, open_lines, read_results
 from softclt.validation import check_choice
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Report:
 
 
 def read_folder(path: str | os.PathLike[str]) -> list[Result]:
-    """All results of a file, or of the ``.jsonl`` files in a folder and below.
+    """All results of a file, or of the ``.jsonl`` and ``.jsonl.gz`` files in a folder and below.
 
     In a folder a file whose first line is no result is passed over with a warning.
     """
@@ -45,11 +45,11 @@ def read_folder(path: str | os.PathLike[str]) -> list[Result]:
     if not path.is_dir():
         return read_results(path)
     results = []
-    for file in sorted(path.rglob("*.jsonl")):
-        with file.open(encoding="utf-8") as lines:
+    for file in sorted([*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz")]):
+        with open_lines(file) as lines:
             first = lines.readline()
         try:
-            Result.from_json(first)
+            Result.from_json(first.decode())
         except ValueError:
             log.warning("%s holds no results; passed over", file)
             continue

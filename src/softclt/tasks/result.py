@@ -1,5 +1,7 @@
 """One run, one JSON line: what was run, how it scored and everything needed to run it again."""
 
+import gzip
+import io
 import json
 import logging
 import math
@@ -106,10 +108,19 @@ class Result:
         )
 
 
+def open_lines(path: str | os.PathLike[str]) -> io.BufferedIOBase:
+    """A file of results, also a compressed one, to be read."""
+    return gzip.open(path) if os.fspath(path).endswith(".gz") else Path(path).open("rb")
+
+
 def read_results(path: str | os.PathLike[str]) -> list[Result]:
-    """All results of a file; a torn last line, as a killed process leaves it, is left out."""
+    """All results of a file, ``.jsonl`` or ``.jsonl.gz``.
+
+    A torn last line, as a killed process leaves it, is left out.
+    """
     results = []
-    lines = Path(path).read_bytes().splitlines(keepends=True)
+    with open_lines(path) as file:
+        lines = file.readlines()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
