@@ -882,11 +882,11 @@ def pseudo_label_loss(weak, strong, threshold):
 
 
 def consistency_loss(student, teacher):
-    """Squared distances of probabilities, times the number of classes; a mean over series."""
+    """Squared distances of probabilities; a mean over series."""
     total = 0.0
     for own, other in zip(student, teacher, strict=True):
         total += sum((p - q) ** 2 for p, q in zip(softmax(own), softmax(other), strict=True))
-    return len(student[0]) * total / len(student)
+    return total / len(student)
 
 
 def binary_cross_entropy(logit, target):

@@ -150,7 +150,7 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
                 kind,
                 getattr(learner, "n_phases", 1) + 1,
                 frozen=TRAINED[kind],
-                from_scratch=self.method == SUPERVISED,
+                from_scratch=learner.n_iter_ == 0,  # no batch statistics that are worth keeping
                 n_steps=self.label_iter,
                 folder=folder,
             )

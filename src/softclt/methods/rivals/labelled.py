@@ -1,0 +1,249 @@
+"""Rivals that learn from all series and from the labels of some at the same time."""
+
+import os
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softclt.data.base import fingerprint
+from softclt.data.sources import left_on_disk
+from softclt.encoders import Encoder
+from softclt.methods.base import RepresentationLearner
+from softclt.methods.head import ClassifierNetwork
+from softclt.methods.labelled import LabelLearner
+from softclt.methods.labels import UNLABELLED, PartialLabels, read_labels
+from softclt.methods.many import batch_distances
+from softclt.methods.rivals.base import Rival
+from softclt.methods.signature import with_parameters_of
+from softclt.methods.supervised import LEAST_STEPS, new_classifier, phase_seed
+from softclt.methods.weights import BatchWeights
+from softclt.training import Callback, StepDraws, Stream, TrainingState
+from softclt.training.loop import Task
+from softclt.training.phases import Phase, phase_folder, run_phase
+from softclt.training.randomness import torch_seed
+from softclt.validation import Floats, check_range, check_series, observed_steps, series_lengths
+
+START, PHASE = "start", "semi-supervised"  # folders of a checkpoint
+
+
+class Drawn(NamedTuple):
+    """Labelled series of a step: ``(R, B', D, T)``, and their classes ``(R, B')``."""
+
+    x: Tensor
+    labels: Tensor
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a step may look at besides its batch.
+
+    Attributes:
+        x: The labelled series ``(N', D, T)``.
+        labels: Their class numbers ``(N',)``.
+        n_drawn: How many of them are drawn for a step.
+        n_steps: Steps of the whole training.
+    """
+
+    x: Tensor
+    labels: Tensor
+    n_drawn: int
+    n_steps: int
+
+    def draw(self, draws: StepDraws) -> Drawn:
+        """Labelled series for a step, with repeats: the few are in every one."""
+        rows = draws.integers(Stream.LABELLED, len(self.labels), (self.n_drawn,))  # (R, B')
+        return Drawn(self.x[rows], self.labels[rows])
+
+
+class LabelledRival(Rival, LabelLearner):
+    """A rival with one phase, in which a batch of all series and labelled ones are seen together.
+
+    An epoch is one over all series, whatever the number of labels: each step has ``batch_size`` of
+    them, with labels or without, and ``labelled_share`` times as many that are drawn, with repeats,
+    from those with labels. Unless ``max_iter`` says otherwise there are at least 200 steps, as in
+    all that learns from labels here. Series are taken whole, since a label is of the whole series.
+
+    Args:
+        labelled_share: See above.
+        unlabelled: What stands in y where there is no label; None, NaN and empty texts do, too.
+        parameters: See `TSTCC`, which has the same with the same defaults. ``warm_start`` is not
+            for methods that need labels.
+    """
+
+    n_phases = 1
+    _frozen: tuple[str, ...] = ()  # beginnings of the names of what has no gradient
+    _given: Given  # while training
+
+    @with_parameters_of(Rival)
+    def __init__(
+        self, *, labelled_share: float = 0.25, unlabelled: Any = UNLABELLED, **parameters: Any
+    ) -> None:
+        super().__init__(**parameters)
+        self.labelled_share = labelled_share
+        self.unlabelled = unlabelled
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    @abstractmethod
+    def _network(self, classifier: ClassifierNetwork) -> Encoder:
+        """What is trained: a new classifier, and what goes with it."""
+
+    @abstractmethod
+    def _trained(self, network: Encoder, n_steps: int) -> ClassifierNetwork:
+        """The classifier that the network has become."""
+
+    def _build(self, n_channels: int) -> Encoder:
+        return self._encoder(n_channels)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_range(self.labelled_share, "labelled_share", 0, open_low=True)
+        if self.warm_start:
+            raise ValueError(
+                f"{type(self).__name__} learns from labels in one phase, which starts anew with "
+                "every fit; leave warm_start out"
+            )
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        distances: Any = None,
+        times: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Learn from series, and from the labels of some.
+
+        Args:
+            X: See `TSTCC`; in memory.
+            y: A label for some series and the marker for the others, ``(N,)``.
+            distances: Refused: they are computed where they are needed.
+            times: Refused: steps are taken as evenly spaced.
+            checkpoint: See `CATCC`; there is one phase, ``1-semi-supervised``.
+            callbacks: See `TSTCC`.
+        """
+        if distances is not None or times is not None:
+            raise ValueError(f"{type(self).__name__} takes neither distances nor times")
+        if left_on_disk(X) is not None:
+            raise ValueError("with labels, series have to be in memory: load them")
+        X = check_series(X, min_length=2)
+        labels = read_labels(y, len(X), self.unlabelled)
+        return self.fit_labelled(X, labels, checkpoint=checkpoint, callbacks=callbacks)
+
+    def fit_labelled(
+        self,
+        X: Floats,
+        labels: PartialLabels,
+        *,
+        pretrained: RepresentationLearner | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
+        with_classifier: bool = True,
+    ) -> Self:
+        """See `LabelLearner`; there is no phase without labels, and no encoder without them."""
+        if pretrained is not None:
+            raise ValueError(
+                f"{type(self).__name__} looks at labels from its first step on and has no "
+                "self-supervised phase to leave out; leave pretrained out"
+            )
+        self.network_ = None
+        self._begin(X, checkpoint)
+        some = observed_steps(X).any(axis=1)
+        if (labels.known & ~some).any():
+            empty = np.flatnonzero(labels.known & ~some)[0]
+            raise ValueError(f"series {empty} has a label, but no value; leave it out")
+        X, codes = X[some], labels.codes[some]
+        seed, device = phase_seed(self.seed_, 1), torch.device(self.device_)
+        seen = self._seen(X)
+        if self.mask_padding:
+            seen = seen[..., : max(2, int(series_lengths(seen).max()))]
+        x = torch.as_tensor(seen, dtype=self._dtype(), device=device)
+        own, n_steps = torch.as_tensor(codes, device=device), self._n_training_steps(x)
+        n_drawn = max(1, round(self.labelled_share * min(self.batch_size, len(x))))
+        classifier = new_classifier(self, X, len(labels.classes), seed)
+        with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
+            torch.manual_seed(torch_seed(Stream.INIT, seed, 1))
+            network = self._network(classifier).to(device=device, dtype=self._dtype())
+
+        @cache
+        def weights() -> BatchWeights:
+            between = batch_distances(self, seen, None, n_steps, device)
+            return BatchWeights(between, [self._instance_weights], x.dtype)
+
+        soft = self.tau_instance is not None and len(x) > 1
+        task = Task(
+            self._loss,
+            x,
+            (lambda rows: weights()(rows)) if soft else None,  # a phase that has ended needs none
+            temporal=None,
+            lam=self.lam,
+            seeds=[seed],
+            batch_size=self.batch_size,
+            max_length=x.shape[-1],
+            layout=self._layout,
+            precision=self.precision,
+        )
+        run = self.get_params(deep=False) | {"data": fingerprint(seen, codes)}
+        for name in ("progress", "random_state", "unlabelled", "warm_start"):
+            run.pop(name)
+        phase = Phase(
+            PHASE,
+            1,
+            task,
+            n_steps,
+            self._optimizer,
+            self.lr,
+            self.lr_schedule,
+            self._frozen,
+            run,
+        )
+        folder = None if checkpoint is None else Path(checkpoint)
+        self._given = Given(x[own >= 0], own[own >= 0], n_drawn, n_steps)
+        try:
+            facts = run_phase(
+                phase,
+                network,
+                folder,
+                progress=self.progress,
+                callbacks=callbacks,
+            )
+            self.network_ = self._trained(network, len(facts["loss"]))
+        finally:
+            del self._given  # the model is not to keep the series
+        self.module_, self.classes_ = self.network_.encoder, labels.classes
+        self.n_iter_ = len(facts["loss"])
+        self.history_ = {"loss": facts["loss"], "seconds": {"training": facts["seconds"]}}
+        return self
+
+    def _begin(self, X: Floats, checkpoint: str | os.PathLike[str] | None) -> None:
+        """Checks, scaling, seed and first weights: what ``fit`` does before its first step."""
+        folder = None if checkpoint is None else phase_folder(checkpoint, 0, START)
+        super().fit(X, checkpoint=folder)
+        del self.training_state_
+
+    def _n_steps(self, size: int, n_series: int) -> int:
+        return 0  # without labels there is nothing to learn
+
+    def _n_training_steps(self, x: Tensor) -> int:
+        n_steps = super()._n_steps(x.numel(), len(x))
+        return max(LEAST_STEPS, n_steps) if self.max_iter is None else n_steps
+
+    def _is_soft_between_series(self) -> bool:
+        return False  # before the first step, which makes weights of its own
+
+    def _previous_training(self) -> TrainingState | None:
+        raise ValueError(
+            "this model was fitted with labels; training cannot go on from there: "
+            "leave training=True of save out"
+        )
