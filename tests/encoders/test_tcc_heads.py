@@ -106,10 +106,11 @@ def test_what_lies_behind_the_end_of_a_series_does_not_matter(heads, drawn):
 def test_the_projection_is_two_linear_maps_around_batch_statistics(heads):
     summary = torch.randn(1, 6, 8, dtype=torch.float64)
     norm = nn.BatchNorm1d(64).double()
-    inner = norm(summary[0] @ heads.first.weight[0] + heads.first.bias[0])
-    expected = F.relu(inner) @ heads.second.weight[0] + heads.second.bias[0]
-    torch.testing.assert_close(heads.projected(summary)[0], expected)
-    torch.testing.assert_close(heads.norm.running_var[0], norm.running_var)
+    project = heads.project
+    inner = norm(summary[0] @ project.first.weight[0] + project.first.bias[0])
+    expected = F.relu(inner) @ project.second.weight[0] + project.second.bias[0]
+    torch.testing.assert_close(project(summary)[0], expected)
+    torch.testing.assert_close(project.norm.running_var[0], norm.running_var)
 
 
 def test_dropout_comes_with_the_call_and_reaches_every_layer(heads):

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -91,3 +91,46 @@ class Encoder(nn.Module):
                 last.append(z[:, -1])
             variants.append(torch.cat(last).view(b, k, -1))
         return torch.stack(variants) if hide else variants[0]
+
+
+Inner = TypeVar("Inner", bound=Encoder)
+
+
+class EncoderWithHeads(Encoder, Generic[Inner]):
+    """An encoder with what it learns by or is read by; it encodes as the encoder alone does.
+
+    Args:
+        encoder: Taken over, not copied.
+    """
+
+    def __init__(self, encoder: Inner) -> None:
+        super().__init__()
+        self.mask_padding, self.n_layers = encoder.mask_padding, encoder.n_layers
+        self.encoder: Inner = encoder
+
+    def forward(
+        self,
+        x: Tensor,
+        keep: Tensor | None = None,
+        dropout: Tensor | None = None,
+        layer: int | None = None,
+        complete: bool = False,
+        pieces: Sequence[Piece] | None = None,
+    ) -> Tensor:
+        """What the encoder alone gives."""
+        return cast(Tensor, self.encoder(x, keep, dropout, layer, complete, pieces))
+
+    def all_layers(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
+        """What the encoder alone gives."""
+        return self.encoder.all_layers(x, keep)
+
+    def last_steps(
+        self,
+        x: Tensor,
+        context: int,
+        layer: int | None = None,
+        every: bool = False,
+        hide: bool = False,
+    ) -> Tensor:
+        """What the encoder alone gives."""
+        return self.encoder.last_steps(x, context, layer, every, hide)

@@ -1,6 +1,5 @@
 """What TS-TCC learns by: a summary of the past of one view that predicts the other's future."""
 
-from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import torch
@@ -8,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from softclt.contextual import future_contrast
-from softclt.encoders.base import Encoder, Piece
+from softclt.encoders.base import EncoderWithHeads
 from softclt.encoders.stacked import Linear, uniform_parameter
 from softclt.encoders.tcc import BatchNorm, Dropout, Features, TCCEncoder
 
@@ -63,6 +62,21 @@ class _TransformerLayer(nn.Module):
         return mixed.transpose(1, 2).reshape(r, b, s, dims)
 
 
+class Projection(nn.Module):
+    """Two linear maps with batch normalisation and ReLU between them."""
+
+    def __init__(self, n_in: int, n_inner: int, n_out: int) -> None:
+        super().__init__()
+        self.first, self.second = Linear(n_in, n_inner), Linear(n_inner, n_out)
+        self.norm = BatchNorm(n_inner)
+
+    def forward(self, z: Tensor) -> Tensor:
+        """From ``(R, B, n_in)`` to ``(R, B, n_out)``."""
+        inner = self.first(z[:, None])[:, 0]  # (R, B, n_inner)
+        inner = self.norm(inner.transpose(0, 1)[..., None])[..., 0].transpose(0, 1)
+        return cast(Tensor, self.second(F.relu(inner)[:, None])[:, 0])
+
+
 class Contrasted(NamedTuple):
     """What comes of two views.
 
@@ -95,9 +109,7 @@ class TemporalContrast(nn.Module):
         self.layers = nn.ModuleList(_TransformerLayer(hidden_dims) for _ in range(DEPTH))
         self.future = uniform_parameter((1, timesteps, hidden_dims, n_channels), hidden_dims)
         self.future_bias = uniform_parameter((1, timesteps, n_channels), hidden_dims)
-        inner, outer = PROJECTED
-        self.first, self.second = Linear(hidden_dims, inner), Linear(inner, outer)
-        self.norm = BatchNorm(inner)
+        self.project = Projection(hidden_dims, *PROJECTED)
 
     def n_predicted(self, n_steps: int) -> int:
         """How many steps are predicted of features of so many."""
@@ -136,7 +148,7 @@ class TemporalContrast(nn.Module):
         )
         loss = future_contrast(ahead2, self.predicted(past1, k), real)
         loss = loss + future_contrast(ahead1, self.predicted(past2, k), real)
-        return Contrasted(loss, (self.projected(past1), self.projected(past2)))
+        return Contrasted(loss, (self.project(past1), self.project(past2)))
 
     def summary(
         self, one: Features, two: Features, end: Tensor, dropout: Dropout | None
@@ -162,15 +174,9 @@ class TemporalContrast(nn.Module):
         made = torch.einsum("rbh,rkhc->rbkc", summary, self.future[:, :k].to(summary))
         return made + self.future_bias[:, None, :k]
 
-    def projected(self, summary: Tensor) -> Tensor:
-        """What the contextual loss contrasts, ``(R, B, 32)``."""
-        inner = self.first(summary[:, None])[:, 0]  # (R, B, 64)
-        inner = self.norm(inner.transpose(0, 1)[..., None])[..., 0].transpose(0, 1)
-        return cast(Tensor, self.second(F.relu(inner)[:, None])[:, 0])
 
-
-class TCCNetwork(Encoder):
-    """An encoder of TS-TCC with the heads that it learns by; it encodes as the encoder does.
+class TCCNetwork(EncoderWithHeads[TCCEncoder]):
+    """An encoder of TS-TCC with the heads that it learns by.
 
     Args:
         encoder: Taken over, not copied.
@@ -178,10 +184,8 @@ class TCCNetwork(Encoder):
     """
 
     def __init__(self, encoder: TCCEncoder, hidden_dims: int = 100, timesteps: int = 10) -> None:
-        super().__init__()
-        self.mask_padding, self.n_layers = encoder.mask_padding, encoder.n_layers
+        super().__init__(encoder)
         self.output_dims = encoder.output_dims
-        self.encoder = encoder
         self.contrast = TemporalContrast(encoder.output_dims, hidden_dims, timesteps)
 
     def blocks(
@@ -194,19 +198,3 @@ class TCCNetwork(Encoder):
     ) -> list[Features]:
         """See `TCCEncoder.blocks`."""
         return self.encoder.blocks(x, mask, dropout, complete, n_blocks)
-
-    def forward(
-        self,
-        x: Tensor,
-        keep: Tensor | None = None,
-        dropout: Tensor | None = None,
-        layer: int | None = None,
-        complete: bool = False,
-        pieces: Sequence[Piece] | None = None,
-    ) -> Tensor:
-        """See `TCCEncoder.forward`."""
-        return cast(Tensor, self.encoder(x, keep, dropout, layer, complete, pieces))
-
-    def all_layers(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
-        """See `TCCEncoder.all_layers`."""
-        return self.encoder.all_layers(x, keep)

@@ -1,6 +1,5 @@
 """An encoder that also tells classes apart."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Self
 
@@ -8,14 +7,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from softclt.encoders import Encoder, Piece, TCCEncoder
+from softclt.encoders import Encoder, TCCEncoder
+from softclt.encoders.base import EncoderWithHeads
 from softclt.encoders.stacked import Linear
 from softclt.encoders.tcc import BatchNorm, Features
 from softclt.inference import pool
 from softclt.training.randomness import StepDraws
 
 
-class ClassifierNetwork(Encoder):
+class ClassifierNetwork(EncoderWithHeads[Encoder]):
     """A linear layer on the features of an encoder.
 
     What it reads: where the encoder has few steps left at its end (that of TS-TCC) and all series
@@ -43,9 +43,8 @@ class ClassifierNetwork(Encoder):
         pooling: str = "max",
         keep_statistics: bool = False,
     ) -> None:
-        super().__init__()
-        self.encoder, self.n_classes, self.pooling = encoder.eval(), n_classes, pooling
-        self.mask_padding, self.n_layers = encoder.mask_padding, encoder.n_layers
+        super().__init__(encoder.eval())
+        self.n_classes, self.pooling = n_classes, pooling
         self.keep_statistics, self.length = keep_statistics, length
         self.n_steps: int | None = None  # that are read side by side
         like = next(encoder.parameters())
@@ -74,23 +73,6 @@ class ClassifierNetwork(Encoder):
                 if isinstance(part, BatchNorm):
                     part.eval()
         return self
-
-    def forward(
-        self,
-        x: Tensor,
-        keep: Tensor | None = None,
-        dropout: Tensor | None = None,
-        layer: int | None = None,
-        complete: bool = False,
-        pieces: Sequence[Piece] | None = None,
-    ) -> Tensor:
-        """What the encoder alone gives."""
-        z: Tensor = self.encoder(x, keep, dropout, layer, complete, pieces)
-        return z
-
-    def all_layers(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
-        """What the encoder alone gives."""
-        return self.encoder.all_layers(x, keep)
 
     def _features(
         self, x: Tensor, draws: StepDraws | None = None, complete: bool = False
