@@ -77,9 +77,13 @@ def test_without_auxiliary_losses_it_is_plain_ts_tcc(series):
 
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("normalize", [False, True])
-def test_the_auxiliary_losses_are_those_of_each_block_over_time_and_series(series, soft, normalize):
+@pytest.mark.parametrize("temperature", [None, 0.5])
+def test_the_auxiliary_losses_are_those_of_each_block_over_time_and_series(
+    series, soft, normalize, temperature
+):
     taus = {"tau_instance": 5.0, "tau_temporal": 0.7} if soft else HARD
     options = {"lambda_aux": 0.3, "lam": 0.4, "normalize_weights": normalize}
+    options["aux_temperature"] = temperature
     model, x = untrained(series, **taus, **options), normal(1, 5, 2, 24)
     expected, (weak, strong) = plain_loss(model, x, draws_of(3))
     W = by_lag = None
@@ -87,6 +91,9 @@ def test_the_auxiliary_losses_are_those_of_each_block_over_time_and_series(serie
         W = instance_weights(torch.rand(5, 5, dtype=torch.float64), 5.0, 0.5, "sigmoid")
     for depth, (one, two) in enumerate(zip(weak, strong, strict=True)):
         z1, z2 = one.values, two.values  # (1, B, T, C): time is the time axis
+        if temperature is not None:
+            z1, z2 = (z / z.norm(dim=-1, keepdim=True).clamp_min(1e-12) for z in (z1, z2))
+            z1, z2 = z1 / temperature**0.5, z2 / temperature**0.5
         if soft:
             by_lag = temporal_weights(z1.shape[2], 0.7 * 2**depth, "sigmoid", dtype=z1.dtype)
         temporal = functional.soft_temporal_loss(z1, z2, by_lag, None, normalize)
@@ -318,6 +325,7 @@ def test_waves_of_different_classes_come_apart():
         ({"dropout": 1.0}, "dropout is 1.0"),
         ({"temperature": 0.0}, "temperature is 0.0"),
         ({"lambda_aux": -1.0}, "lambda_aux is -1.0"),
+        ({"aux_temperature": 0.0}, "aux_temperature is 0.0"),
         ({"max_segments": 1}, "max_segments is 1"),
         ({"tau_temporal": -1.0}, "tau_temporal is -1.0"),
     ],

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from softclt import augment, functional
 from softclt.assignments import instance_weights
@@ -57,6 +58,9 @@ class TSTCC(RepresentationLearner):
         temperature: Of the contextual loss.
         contextual_weight: Of the contextual loss.
         lambda_aux: Of the auxiliary losses.
+        aux_temperature: The auxiliary losses compare features by their cosine, divided by this.
+            None: by their scalar product as it is, as the paper does; such losses are some thirty
+            times as large as the others.
         lam: Share of the instance term in them.
         tau_instance: Sharpness of the soft assignment between series; None is hard.
         tau_temporal: Sharpness of the soft assignment between steps of the first block's output;
@@ -124,6 +128,7 @@ class TSTCC(RepresentationLearner):
         temperature: float = 0.2,
         contextual_weight: float = 0.7,
         lambda_aux: float = 0.5,
+        aux_temperature: float | None = None,
         lam: float = 0.5,
         tau_instance: float | None = 20.0,
         tau_temporal: float | None = 2.0,
@@ -168,6 +173,7 @@ class TSTCC(RepresentationLearner):
         self.temperature = temperature
         self.contextual_weight = contextual_weight
         self.lambda_aux = lambda_aux
+        self.aux_temperature = aux_temperature
         self.lam = lam
         self.tau_instance = tau_instance
         self.tau_temporal = tau_temporal
@@ -214,6 +220,8 @@ class TSTCC(RepresentationLearner):
                 "the transformer's heads"
             )
         check_range(self.temperature, "temperature", 0, open_low=True)
+        if self.aux_temperature is not None:
+            check_range(self.aux_temperature, "aux_temperature", 0, open_low=True)
         for name in ("contextual_weight", "lambda_aux"):
             check_range(getattr(self, name), name, 0)
         self._criterion = SoftContrastiveLoss(
@@ -307,8 +315,8 @@ class TSTCC(RepresentationLearner):
                 by_lag = _at_depth(batch.temporal, depth)
             losses.append(
                 functional.hierarchical_loss(
-                    one.values,
-                    two.values,
+                    self._compared(one.values),
+                    self._compared(two.values),
                     batch.weights,
                     by_lag,
                     batch.lam,
@@ -318,6 +326,13 @@ class TSTCC(RepresentationLearner):
                 )
             )
         return torch.stack(losses).sum(dim=0)
+
+    def _compared(self, features: Tensor) -> Tensor:
+        """Features whose scalar products are what the auxiliary losses compare."""
+        if self.aux_temperature is None:
+            return features
+        cosines: Tensor = F.normalize(features, dim=-1) / self.aux_temperature**0.5
+        return cosines
 
 
 def check_encoder_and_views(model: Any) -> None:
