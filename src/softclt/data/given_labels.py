@@ -14,11 +14,10 @@ from softclt.data.columns import ID_NAMES, WIDE_LABEL_NAMES, Columns
 from softclt.data.csvfile import NO_LABEL, read_csv
 from softclt.data.errors import DataError, shorten
 from softclt.data.files import suffix_of
-from softclt.data.labels import Ints, encode_labels
+from softclt.data.labels import UNLABELLED, Ints, encode_labels
 from softclt.data.tables import frame_rows, read_frame
 from softclt.data.text import existing_file
 
-UNLABELLED = -1
 SHOWN = 5  # ids that a message names
 
 

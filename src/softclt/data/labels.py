@@ -14,6 +14,8 @@ Ints = NDArray[np.int64]
 
 _log = logging.getLogger(__name__)
 
+UNLABELLED = -1  # in place of a class number, where it is not known
+
 
 def encode_labels(train: Any, test: Any = ()) -> tuple[Ints, Ints, list[str]]:
     """Integer labels of both splits and the class names that they index.

@@ -124,7 +124,7 @@ def _refuse_repeated_times(rows: Rows, order: Ints, series: Ints, times: NDArray
         raise rows.fail(
             second,
             f"time {came}{of} stands at {_in_words(rows.place(first))} already; expected each time "
-            "once in a series: drop one of the rows, or name the id column with id=",
+            "once in a series: drop one of the rows, or name the column of the ids (--id, id=)",
         )
 
 

@@ -15,13 +15,14 @@ from torch import Tensor
 
 from softclt.contextual import supervised_contrast
 from softclt.data.base import fingerprint
+from softclt.data.labels import UNLABELLED
 from softclt.data.sources import left_on_disk
 from softclt.distances.store import matrix_of
 from softclt.encoders import Encoder, TCCNetwork
 from softclt.methods.base import RepresentationLearner, methods
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
-from softclt.methods.labels import UNLABELLED, PartialLabels, read_labels
+from softclt.methods.labels import PartialLabels, read_labels
 from softclt.methods.many import batch_distances
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.supervised import Lesson, class_probabilities, fit_classifier, phase_seed

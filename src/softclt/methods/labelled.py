@@ -10,9 +10,10 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from softclt.data.labels import UNLABELLED
 from softclt.methods.base import RepresentationLearner
 from softclt.methods.head import ClassifierNetwork
-from softclt.methods.labels import UNLABELLED, PartialLabels
+from softclt.methods.labels import PartialLabels
 from softclt.training import Callback
 from softclt.validation import Floats, check_random_state_seed
 

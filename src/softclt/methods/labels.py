@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-UNLABELLED = -1
+from softclt.data.labels import UNLABELLED
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from softclt.data.labels import UNLABELLED
 from softclt.methods import RepresentationLearner, methods
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
-from softclt.methods.labels import UNLABELLED, PartialLabels, read_labels
+from softclt.methods.labels import PartialLabels, read_labels
 from softclt.methods.supervised import Lesson, class_probabilities, fit_classifier
 from softclt.semi.files import load_classifier, save_classifier
 from softclt.semi.probes import PROBES, fit_probe, probe_probabilities

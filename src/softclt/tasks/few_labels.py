@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from softclt.data.draws import RULES, draw_labels, load_rows
-from softclt.data.labels import Ints
+from softclt.data.labels import UNLABELLED, Ints
 from softclt.methods import methods
 from softclt.methods.labelled import LabelLearner
 from softclt.tasks.base import method_name
@@ -16,7 +16,6 @@ from softclt.tasks.probes import probes
 from softclt.validation import Floats, check_choice, check_random_state_seed
 
 AUTO, PROBE = "auto", "svm"
-UNLABELLED = -1
 FINE_TUNE = "fine-tune"
 NETWORKS = (FINE_TUNE, "linear-probe")
 

@@ -13,12 +13,13 @@ import torch
 from torch import Tensor
 
 from softclt.data.base import fingerprint
+from softclt.data.labels import UNLABELLED
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
 from softclt.methods.base import RepresentationLearner
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner
-from softclt.methods.labels import UNLABELLED, PartialLabels, read_labels
+from softclt.methods.labels import PartialLabels, read_labels
 from softclt.methods.many import batch_distances
 from softclt.methods.rivals.base import Rival
 from softclt.methods.signature import with_parameters_of
