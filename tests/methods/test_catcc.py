@@ -246,7 +246,7 @@ def test_the_phases_on_labels_get_the_labelled_series_and_no_others(series, y, m
     for name in ("fine-tune", "classifier"):
         assert given[name].labels.tolist() == [0, 1]
         assert given[name].x.shape == (2, 1, 24)
-    assert given["class-aware"].labels.tolist() == learner.pseudo_labels_.tolist()
+    assert given["class-aware"].labels.tolist() == [learner.pseudo_labels_.tolist()]
 
 
 def test_pseudo_labels_keep_the_labels_given_and_leave_out_what_is_not_likely():
@@ -292,3 +292,38 @@ def test_a_model_with_labels_keeps_its_encoder_in_files(series, y, tmp_path):
     assert loaded.history_["phases"]["fine-tune"]["loss"]
     with pytest.raises(ValueError, match="was fitted with labels, in phases"):
         learner.save(tmp_path, training=True)
+
+
+# ------------------------------------------------------------------------------------- side by side
+
+
+def test_a_stack_with_labels_of_their_own_is_what_each_is_alone(series, monkeypatch):
+    monkeypatch.setattr(CATCC, "_stack_size", lambda self, x: 3)  # four: a stack and one alone
+    settings = [
+        {},
+        {"random_state": 1},
+        {"tau_instance": None, "tau_temporal": None},
+        {"lam": 0.2, "tau_temporal": 1.0},
+    ]
+    rng = np.random.default_rng(3)
+    labels = []
+    for _ in settings:
+        codes = np.full(20, -1)
+        codes[[rng.integers(10), 10 + rng.integers(10)]] = 0, 1
+        labels.append(PartialLabels(np.array(["slow", "fast"]), codes))
+    learners = [model(precision="float64", **own) for own in settings]
+    before: list[TSTCC | None] = [None] * len(learners)
+    before[1] = learners[1].first_phase().fit(series)
+    CATCC.fit_labelled_many(learners, series, labels, pretrained=before)
+    steps = []
+    for learner, own, shown in zip(learners, settings, labels, strict=True):
+        alone = model(precision="float64", **own).fit_labelled(series, shown)
+        for phase in PHASES[1:]:
+            losses = alone.history_["phases"][phase]["loss"]
+            np.testing.assert_allclose(learner.history_["phases"][phase]["loss"], losses, rtol=1e-6)
+            steps.append(len(losses))
+        np.testing.assert_array_equal(learner.pseudo_labels_, alone.pseudo_labels_)
+        np.testing.assert_allclose(
+            weights_of(learner.network_), weights_of(alone.network_), rtol=1e-6, atol=1e-8
+        )
+    assert min(steps) == 6

@@ -250,10 +250,31 @@ def test_a_fitted_network_is_in_evaluation_mode_and_encoding_leaves_it_alone(ser
         assert torch.equal(before[name], value), name
 
 
-def test_several_are_fitted_one_by_one_to_what_each_is_alone(series):
-    both = fit_many([TSTCC(**SMALL), TSTCC(**SMALL | {"random_state": 1})], series)
-    assert both[1].history_["loss"] == losses(series, random_state=1)
-    assert both[0].history_["trained_together"] == 1
+STACK = [
+    {"random_state": 0},
+    {"random_state": 1},
+    {"tau_instance": None, "tau_temporal": None},
+    {"tau_instance": 5.0, "tau_temporal": 1.5, "alpha": 1.0, "lam": 0.2},
+    {"lam": 0.0},
+    {"lam": 1.0},
+]
+
+
+@pytest.mark.parametrize("shared", [{}, {"lambda_aux": 0.0}, {"aux_temperature": 0.2}])
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_stack_is_what_each_is_alone(series, monkeypatch, shared, missing):
+    monkeypatch.setattr(TSTCC, "_stack_size", lambda self, x: 100)
+    series = series.copy()
+    if missing:
+        series[1, :, 9:] = np.nan
+        series[2, 0, 3:5] = np.nan
+    shared = SMALL | shared | {"precision": "float64", "max_iter": 20}
+    together = fit_many([TSTCC(**shared | own) for own in STACK], series)
+    for model, own in zip(together, STACK, strict=True):
+        assert model.history_["trained_together"] == len(STACK)
+        alone = TSTCC(**shared | own).fit(series)
+        np.testing.assert_allclose(model.history_["loss"], alone.history_["loss"], rtol=1e-6)
+        np.testing.assert_allclose(model.transform(series), alone.transform(series), atol=1e-5)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from softclt import TS2Vec, evaluate
+from softclt import CATCC, TSTCC, TS2Vec, evaluate, fit_many
 from softclt.data import Dataset, draw_labels, save_rows, waves
 from softclt.methods import methods
+from softclt.methods.base import RepresentationLearner
+from softclt.tasks import evaluate_many, few_labels
 from softclt.tasks.semi_supervised import predict_from
 
 TINY = {"output_dims": 8, "hidden_dims": 8, "depth": 3, "max_iter": 20, "tau_instance": None}
@@ -36,8 +38,7 @@ def test_every_share_has_its_scores_and_more_labels_help(data):
 
 def test_one_training_serves_all_shares(data, monkeypatch):
     fits = []
-    plain = TS2Vec.fit
-    monkeypatch.setattr(TS2Vec, "fit", lambda self, *a, **k: fits.append(1) or plain(self, *a, **k))
+    monkeypatch.setattr(few_labels, "fit_many", lambda m, X: fits.append(1) or fit_many(m, X))
     run(data, shares=[5, 10, 20])
     assert len(fits) == 1
 
@@ -56,8 +57,9 @@ def hidden_shuffled(data, rows):
 @pytest.mark.parametrize("classifier", ["svm", "auto", "fine-tune"])
 def test_hidden_and_test_labels_change_no_prediction(data, classifier):
     shown = {"10": draw_labels(data.y_train, 10)}
-    first, _ = predict_from(clone(MODEL), data, shown, classifier)
-    second, _ = predict_from(clone(MODEL), hidden_shuffled(data, shown["10"]), shown, classifier)
+    ((first, _),) = predict_from([clone(MODEL)], data, [shown], classifier)
+    shuffled = hidden_shuffled(data, shown["10"])
+    ((second, _),) = predict_from([clone(MODEL)], shuffled, [shown], classifier)
     assert (first["10"] == second["10"]).all()
     assert len(set(first["10"].tolist())) > 1
 
@@ -68,8 +70,9 @@ def test_methods_with_networks_of_their_own_see_no_hidden_label_either(data, nam
     small = {"max_epochs": 1, "widths": (4, 4, 8), "hidden_dims": 8, "timesteps": 3}
     model = methods[name](**{k: v for k, v in small.items() if k in known}, random_state=0)
     shown = {"10": draw_labels(data.y_train, 10)}
-    first, _ = predict_from(clone(model), data, shown)
-    second, _ = predict_from(clone(model), hidden_shuffled(data, shown["10"]), shown)
+    ((first, _),) = predict_from([clone(model)], data, [shown])
+    shuffled = hidden_shuffled(data, shown["10"])
+    ((second, _),) = predict_from([clone(model)], shuffled, [shown])
     assert (first["10"] == second["10"]).all()
 
 
@@ -92,7 +95,7 @@ def test_the_seed_draws_the_labels_and_the_plain_draw_is_one(data):
             )
             options = {"seed": 0, **options}
             evaluate("semi_supervised", model, data, shares=[50], **options)
-        return seen[1]  # the test series come first
+        return seen[0]  # the labelled series come first
 
     assert rows_of(seed=1).tolist() != rows_of(seed=2).tolist()
     assert rows_of(seed=1, draw=4).tolist() == rows_of(seed=2, draw=4).tolist()
@@ -125,3 +128,31 @@ def test_wrong_options_are_told_before_training(data, options, message, monkeypa
 def test_data_without_test_labels_are_refused(data):
     with pytest.raises(ValueError, match="needs labels in a training and a test part"):
         run(Dataset(data.X_train, data.y_train))
+
+
+def test_many_models_score_as_each_alone_and_share_a_first_phase(data, monkeypatch):
+    monkeypatch.setattr(RepresentationLearner, "_stack_size", lambda self, x: 100)
+    fitted = []
+    monkeypatch.setattr(
+        few_labels, "fit_many", lambda m, X: fitted.extend(own := list(m)) or fit_many(own, X)
+    )
+    tiny = {"widths": (4, 8), "hidden_dims": 8, "timesteps": 2, "batch_size": 16, "max_iter": 5}
+    tiny |= {"precision": "float64"}
+    models = [
+        MODEL,
+        TSTCC(**tiny),
+        CATCC(**tiny, label_iter=5),
+        CATCC(**tiny, label_iter=5, tau_instance=None),
+        methods["fixmatch"](widths=(4, 8), max_iter=5),
+    ]
+    together = evaluate_many("semi_supervised", models, data, seeds=[0, 1], shares=[10, 20])
+    assert len(fitted) == 6  # of TS2Vec and two TS-TCC each with two seeds; FixMatch needs labels
+    alone = [
+        evaluate("semi_supervised", model, data, seed, shares=[10, 20])
+        for model in models
+        for seed in (0, 1)
+    ]
+    for one, other in zip(together, alone, strict=True):
+        assert one.identity() == other.identity()
+        assert one.metrics == pytest.approx(other.metrics)
+        assert (one.trained_together, other.trained_together) == (10, 1)

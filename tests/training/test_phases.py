@@ -100,11 +100,11 @@ def test_labels_reach_the_loss_with_their_rows(phase, network):
 
 def test_a_killed_phase_goes_on_to_the_same_bits(phase, network, tmp_path):
     straight, killed = copy_of(network), copy_of(network)
-    losses = run_phase(phase, straight)["loss"]
+    losses = run_phase(phase, straight)[0]["loss"]
     with pytest.raises(PowerCutError):
         run_phase(phase, killed, tmp_path, callbacks=[power_cut_at(15)])
     gone_on = copy_of(network)
-    assert run_phase(phase, gone_on, tmp_path)["loss"] == losses
+    assert run_phase(phase, gone_on, tmp_path)[0]["loss"] == losses
     for name, value in straight.state_dict().items():
         assert torch.equal(gone_on.state_dict()[name], value), name
 
@@ -118,13 +118,13 @@ def test_a_phase_has_a_folder_of_its_own_with_a_line_a_step(phase, network, tmp_
 
 def test_a_finished_phase_is_not_run_again(phase, network, tmp_path):
     first, second = copy_of(network), copy_of(network)
-    losses = run_phase(phase, first, tmp_path)["loss"]
+    losses = run_phase(phase, first, tmp_path)[0]["loss"]
 
     def never(module, batch, draws):
         raise AssertionError
 
     again = replace(phase, task=replace(phase.task, objective=never))
-    assert run_phase(again, second, tmp_path)["loss"] == losses
+    assert run_phase(again, second, tmp_path)[0]["loss"] == losses
     assert torch.equal(second.head.weight, first.head.weight)
 
 
@@ -132,7 +132,7 @@ def test_a_phase_that_is_only_looked_for_must_have_ended(phase, network, tmp_pat
     with pytest.raises(PhaseMissingError, match="'fine-tune' has not been run to its end in"):
         run_phase(phase, copy_of(network), tmp_path, found_only=True)
     run_phase(phase, copy_of(network), tmp_path)
-    found = run_phase(phase, copy_of(network), tmp_path, found_only=True)
+    (found,) = run_phase(phase, copy_of(network), tmp_path, found_only=True)
     assert len(found["loss"]) == 18
 
 

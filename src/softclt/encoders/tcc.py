@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from softclt.encoders.base import Encoder, Piece
-from softclt.encoders.stacked import uniform_parameter
+from softclt.encoders.stacked import one_precision, uniform_parameter
 
 Dropout = Callable[[tuple[int, ...], float], Tensor]  # shape, probability -> factors (R, *shape)
 
@@ -96,9 +96,7 @@ class _Block(nn.Module):
             lengths: Steps of each series, ``(B, R)``; None with ``real``.
         """
         n_models, padding = len(self.weight), self.kernel_size // 2
-        weight = self.weight.flatten(0, 1)  # (R * n_out, n_in, kernel)
-        h = F.conv1d(h.flatten(1, 2), weight, None, self.stride, padding, groups=n_models)
-        h = h.view(len(h), n_models, -1, h.shape[-1])  # (B, R, n_out, T')
+        h = self._convolved(h, padding)  # (B, R, n_out, T')
         if real is not None and lengths is not None:
             lengths = (lengths + 2 * padding - self.kernel_size) // self.stride + 1
             inside = torch.arange(h.shape[-1], device=h.device) < lengths[..., None]
@@ -113,6 +111,16 @@ class _Block(nn.Module):
             lengths = lengths // 2 + 1
         pooled = F.max_pool1d(h.flatten(1, 2), 2, 2, 1)
         return pooled.view(len(h), n_models, -1, pooled.shape[-1]), real, lengths
+
+    def _convolved(self, h: Tensor, padding: int) -> Tensor:
+        if len(self.weight) == 1:
+            return F.conv1d(h[:, 0], self.weight[0], None, self.stride, padding)[:, None]
+        # As one product for all networks: convolutions in groups take far longer.
+        seen = F.pad(h, (padding, padding)).unfold(-1, self.kernel_size, self.stride)
+        b, r, _, t, _ = seen.shape  # (B, R, n_in, T', kernel)
+        rows = seen.permute(1, 0, 3, 2, 4).reshape(r, b * t, -1)
+        (rows, weight) = one_precision(rows, self.weight.flatten(2).mT)
+        return (rows @ weight).view(r, b, t, -1).permute(1, 0, 3, 2)
 
     def covering(self, steps: Tensor) -> Tensor:
         """The step of the output in whose midst each step of the input lies."""

@@ -50,6 +50,23 @@ class SeriesTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+#: Parameters that differ between the models of a stack in any method that has them.
+SOFTNESS_AND_SEED = frozenset(
+    [
+        "tau_instance",
+        "tau_temporal",
+        "alpha",
+        "lam",
+        "instance_assignment",
+        "temporal_assignment",
+        "tau_growth",
+        "weight_cut",
+        "random_state",
+        "progress",
+    ]
+)
+
+
 class RepresentationLearner(SeriesTransformer):
     """``fit``, ``transform``, ``encode`` and files; a method adds ``__init__`` and some hooks.
 
@@ -62,6 +79,7 @@ class RepresentationLearner(SeriesTransformer):
     """
 
     _varies: frozenset[str] = frozenset()
+    _numbers_a_step = 20_000  # that training keeps for each step of a series in a batch, about
     _averages = True
     _by_time = False  # whether the loss looks at the times of unevenly spaced steps
     _repeats = False
@@ -104,8 +122,8 @@ class RepresentationLearner(SeriesTransformer):
         """Models that may take their steps together on the data set x."""
         if x.device.type != "cuda":  # a CPU is busy with one
             return 1
-        n_numbers = self.batch_size * min(x.shape[-1], self.max_train_length) * 20_000
-        return max(1, int(_AT_ONCE / n_numbers))
+        n_steps = self.batch_size * min(x.shape[-1], self.max_train_length)
+        return max(1, int(_AT_ONCE / (n_steps * self._numbers_a_step)))
 
     def _check_parameters(self) -> None:
         check_choice(self.scale, (None, "channel"), "scale")

@@ -19,15 +19,21 @@ from softclt.data.labels import UNLABELLED
 from softclt.data.sources import left_on_disk
 from softclt.distances.store import matrix_of
 from softclt.encoders import Encoder, TCCNetwork
+from softclt.encoders.stacked import one_of, stacked
 from softclt.methods.base import RepresentationLearner, methods
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
 from softclt.methods.labels import PartialLabels, read_labels
-from softclt.methods.many import batch_distances
+from softclt.methods.many import batch_distances, chunks, stackable
 from softclt.methods.signature import with_parameters_of
-from softclt.methods.supervised import Lesson, class_probabilities, fit_classifier, phase_seed
+from softclt.methods.supervised import (
+    Lesson,
+    class_probabilities,
+    fit_classifiers_together,
+    phase_seed,
+)
 from softclt.methods.tstcc import TSTCC
-from softclt.methods.weights import BatchWeights
+from softclt.methods.weights import BatchWeights, stacked_temporal
 from softclt.training import Batch, Callback, StepDraws, Stream, TrainingState
 from softclt.training.loop import Task
 from softclt.training.phases import Phase, check_ended, phase_folder, run_phase
@@ -161,7 +167,8 @@ class CATCC(LabelLearner, TSTCC):
         labels = read_labels(y, len(X), self.unlabelled)
         folder = None if checkpoint is None else Path(checkpoint)
         call = _Call(X, labels, distances, times, folder, callbacks, pretrained)
-        return self._fit_phases(call, _asked(phases))
+        _fit_phases([self], [call], _asked(phases))
+        return self
 
     def fit_labelled(
         self,
@@ -178,23 +185,32 @@ class CATCC(LabelLearner, TSTCC):
         self._check_parameters()
         folder = None if checkpoint is None else Path(checkpoint)
         call = _Call(X, labels, None, None, folder, callbacks, pretrained)
-        return self._fit_phases(call, PHASES if with_classifier else PHASES[:-1])
-
-    def _fit_phases(self, call: "_Call", asked: Sequence[str]) -> Self:
-        call = call.without_empty_series()
-        last = PHASES.index(asked[-1])
-        self.classes_ = call.labels.classes
-        self._self_supervised(call, asked)
-        if last >= 1:
-            tuned = self._train_classifier(call, asked, 1)
-        if last >= 2:
-            probabilities = class_probabilities(self, tuned, call.X)
-            codes = pseudo_labels(probabilities, call.labels, self.confidence, self.keep_labels)
-            self._class_aware(call, asked, tuned, codes)
-            self.pseudo_labels_ = codes
-        if last >= 3:
-            self._train_classifier(call, asked, 3)
+        _fit_phases([self], [call], PHASES if with_classifier else PHASES[:-1])
         return self
+
+    @staticmethod
+    def fit_labelled_many(
+        learners: Sequence[Any],
+        X: Floats,
+        labels: Sequence[PartialLabels],
+        *,
+        pretrained: Sequence[RepresentationLearner | None],
+        with_classifier: bool = True,
+    ) -> None:
+        """See `LabelLearner`; the class-aware phases of models that can be stacked are one."""
+        calls = {}
+        for learner, own, before in zip(learners, labels, pretrained, strict=True):
+            learner.network_ = None
+            learner._check_parameters()
+            calls[id(learner)] = _Call(X, own, None, None, None, (), before)
+        for group in stackable(learners):
+            asked = PHASES if with_classifier else PHASES[:-1]
+            _fit_phases(group, [calls[id(learner)] for learner in group], asked)
+
+    def first_phase(self) -> TSTCC:
+        """See `LabelLearner`."""
+        own = {name: getattr(self, name) for name in TSTCC._get_param_names()}
+        return TSTCC(**own | {"warm_start": False})
 
     def _self_supervised(self, call: "_Call", asked: Sequence[str]) -> None:
         first: RepresentationLearner
@@ -202,93 +218,15 @@ class CATCC(LabelLearner, TSTCC):
             first = call.pretrained
             adopt(self, first)
         else:
-            own = {name: getattr(self, name) for name in TSTCC._get_param_names()}
             folder = None if call.folder is None else phase_folder(call.folder, 1, PHASES[0])
             if PHASES[0] not in asked:
                 check_ended(call.folder, 1, PHASES[0])
-            first = TSTCC(**own | {"warm_start": False})
+            first = self.first_phase()
             first._title = PHASES[0]
             first.fit(call.X, None, call.distances, call.times, folder, call.callbacks)
             adopt(self, first, first.seed_)
         self.__dict__.pop("training_state_", None)
         self.history_["phases"] = {}
-
-    def _train_classifier(
-        self, call: "_Call", asked: Sequence[str], number: int
-    ) -> ClassifierNetwork:
-        """The phase of this number: fine-tuning of all weights, or a layer on the frozen ones."""
-        name = PHASES[number]
-        frozen = name == "classifier"
-        lesson = Lesson(name, number + 1, frozen, n_steps=self.label_iter, folder=call.folder)
-        network, facts = fit_classifier(
-            self,
-            call.X,
-            call.labels,
-            lesson,
-            callbacks=call.callbacks,
-            found_only=name not in asked,
-        )
-        self.network_, self.module_ = network, network.encoder
-        self.history_["phases"][name] = facts
-        return network
-
-    def _class_aware(
-        self,
-        call: "_Call",
-        asked: Sequence[str],
-        tuned: ClassifierNetwork,
-        codes: NDArray[np.int64],
-    ) -> None:
-        seed, device = phase_seed(self.seed_, 3), torch.device(self.device_)
-        module = self._with_new_heads(tuned, seed)
-        seen = self._seen(call.X)
-        n_steps = self._n_steps(seen.size, len(seen))
-        x = torch.as_tensor(seen, dtype=self._dtype(), device=device)
-
-        @cache
-        def weights() -> BatchWeights:
-            # Of all series in their order, as x is: the rows of a batch are rows of both.
-            between = batch_distances(self, seen, call.distances, n_steps, device)
-            return BatchWeights(between, [self._instance_weights], x.dtype)
-
-        soft = self._is_soft_between_series() and len(seen) > 1
-        task = Task(
-            self._class_aware_loss,
-            x,
-            (lambda rows: weights()(rows)) if soft else None,  # a phase that has ended needs none
-            self._temporal_weights(x),
-            self.lam,
-            [seed],
-            self.batch_size,
-            self.max_train_length,
-            self._layout,
-            self.precision,
-            labels=torch.as_tensor(codes, device=device),
-        )
-        given = None if call.distances is None else fingerprint(call.distances)
-        run = self.get_params(deep=False) | {"data": fingerprint(seen, codes), "distances": given}
-        for name in ("progress", "random_state", "label_iter", "unlabelled", "warm_start"):
-            run.pop(name)
-        phase = Phase(
-            "class-aware",
-            3,
-            task,
-            n_steps,
-            self._optimizer,
-            self.lr,
-            self.lr_schedule,
-            run=run,
-        )
-        facts = run_phase(
-            phase,
-            module,
-            call.folder,
-            progress=self.progress,
-            callbacks=call.callbacks,
-            found_only="class-aware" not in asked,
-        )
-        self.module_, self.network_ = module, None
-        self.history_["phases"]["class-aware"] = facts
 
     def _class_aware_loss(self, module: Encoder, batch: Batch, draws: StepDraws) -> Tensor:
         terms = self._terms(module, batch, draws)
@@ -313,6 +251,120 @@ class CATCC(LabelLearner, TSTCC):
                 "leave warm_start, and training=True of save, out"
             )
         return super()._previous_training()
+
+
+def _fit_phases(models: Sequence[CATCC], calls: Sequence["_Call"], asked: Sequence[str]) -> None:
+    """All phases of models that can be stacked, on the same series."""
+    calls = [call.without_empty_series() for call in calls]
+    each = list(zip(models, calls, strict=True))
+    last = PHASES.index(asked[-1])
+    for model, call in each:
+        model.classes_ = call.labels.classes
+        model._self_supervised(call, asked)
+    if last >= 1:
+        tuned = _train_classifiers(each, asked, 1)
+    if last >= 2:
+        for (model, call), network in zip(each, tuned, strict=True):
+            probabilities = class_probabilities(model, network, call.X)
+            model.pseudo_labels_ = pseudo_labels(
+                probabilities, call.labels, model.confidence, model.keep_labels
+            )
+        for part in chunks(range(len(models)), models[0]._stack_size(_on_device(*each[0]))):
+            _class_aware([(*each[i], tuned[i]) for i in part], asked)
+    if last >= 3:
+        _train_classifiers(each, asked, 3)
+
+
+def _train_classifiers(
+    each: Sequence[tuple[CATCC, "_Call"]], asked: Sequence[str], number: int
+) -> list[ClassifierNetwork]:
+    """The phase of this number: fine-tuning of all weights, or a layer on the frozen ones."""
+    name, (lead, call) = PHASES[number], each[0]
+    frozen = name == "classifier"
+    fitted = fit_classifiers_together(
+        [model for model, _ in each],
+        call.X,
+        [own.labels for _, own in each],
+        Lesson(name, number + 1, frozen, n_steps=lead.label_iter, folder=call.folder),
+        callbacks=call.callbacks,
+        found_only=name not in asked,
+    )
+    for (model, _), (network, facts) in zip(each, fitted, strict=True):
+        model.network_, model.module_ = network, network.encoder
+        model.history_["phases"][name] = facts
+    return [network for network, _ in fitted]
+
+
+def _class_aware(
+    stack: Sequence[tuple[CATCC, "_Call", ClassifierNetwork]], asked: Sequence[str]
+) -> None:
+    """The third phase of models, from their fine-tuned networks on."""
+    lead, call, _ = stack[0]
+    models = [model for model, _, _ in stack]
+    seeds = [phase_seed(model.seed_, 3) for model in models]
+    modules = [
+        model._with_new_heads(tuned, seed)
+        for (model, _, tuned), seed in zip(stack, seeds, strict=True)
+    ]
+    module = modules[0] if len(modules) == 1 else stacked(modules)
+    x = _on_device(lead, call)
+    seen = lead._seen(call.X)
+    n_steps = lead._n_steps(seen.size, len(seen))
+
+    @cache
+    def weights() -> BatchWeights:
+        # Of all series in their order, as x is: the rows of a batch are rows of both.
+        between = batch_distances(lead, seen, call.distances, n_steps, x.device)
+        return BatchWeights(between, [model._instance_weights for model in models], x.dtype)
+
+    soft = any(model._is_soft_between_series() for model in models) and len(seen) > 1
+    shares = [model.lam for model in models]
+    codes = np.stack([model.pseudo_labels_ for model in models])
+    task = Task(
+        lead._class_aware_loss,
+        x,
+        (lambda rows: weights()(rows)) if soft else None,  # a phase that has ended needs none
+        stacked_temporal([model._temporal_weights(x) for model in models]),
+        shares[0] if len(set(shares)) == 1 else x.new_tensor(shares),
+        seeds,
+        lead.batch_size,
+        lead.max_train_length,
+        lead._layout,
+        lead.precision,
+        labels=torch.as_tensor(codes, device=x.device),
+    )
+    given = None if call.distances is None else fingerprint(call.distances)
+    run = lead.get_params(deep=False) | {"data": fingerprint(seen, codes[0]), "distances": given}
+    for name in ("progress", "random_state", "label_iter", "unlabelled", "warm_start"):
+        run.pop(name)
+    phase = Phase(
+        "class-aware",
+        3,
+        task,
+        n_steps,
+        lead._optimizer,
+        lead.lr,
+        lead.lr_schedule,
+        run=run,
+    )
+    facts = run_phase(
+        phase,
+        module,
+        call.folder,
+        progress=lead.progress,
+        callbacks=call.callbacks,
+        found_only="class-aware" not in asked,
+    )
+    for r, (model, own) in enumerate(zip(models, facts, strict=True)):
+        model.module_ = module if len(models) == 1 else one_of(module, r)
+        model.network_ = None
+        model.history_["phases"]["class-aware"] = own
+
+
+def _on_device(model: CATCC, call: "_Call") -> Tensor:
+    """The series as the network sees them."""
+    device = torch.device(model.device_)
+    return torch.as_tensor(model._seen(call.X), dtype=model._dtype(), device=device)
 
 
 def pseudo_labels(

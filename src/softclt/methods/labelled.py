@@ -55,6 +55,26 @@ class LabelLearner(RepresentationLearner):
             with_classifier: Whether the classifier is wanted; if not, the encoder is all.
         """
 
+    @staticmethod
+    def fit_labelled_many(
+        learners: Sequence[Any],
+        X: Floats,
+        labels: Sequence[PartialLabels],
+        *,
+        pretrained: Sequence[RepresentationLearner | None],
+        with_classifier: bool = True,
+    ) -> None:
+        """`fit_labelled` of several learners on the same series, each with labels of its own.
+
+        Here one after the other; a method that can train them side by side does.
+        """
+        for learner, own, before in zip(learners, labels, pretrained, strict=True):
+            learner.fit_labelled(X, own, pretrained=before, with_classifier=with_classifier)
+
+    def first_phase(self) -> RepresentationLearner | None:
+        """An unfitted method that can be trained in place of the phase without labels, if any."""
+        return None
+
 
 def adopt(
     learner: RepresentationLearner, pretrained: RepresentationLearner, seed: int | None = None

@@ -90,7 +90,7 @@ def fit_many(
     X = X if source is None else source
     files, processes = stack_files(checkpoint), current_group()
     call = _Call(X, distances, times, files, tuple(callbacks), processes, numbers)
-    for group in _groups(models):
+    for group in stackable(models):
         _fit_group(group, call)
     return models
 
@@ -142,7 +142,7 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
         n_steps = lead._n_steps(series.size, len(sections))
         x, times = _on_device(series, lead, device)
     distance_seconds = 0.0
-    for part in _chunks(range(len(models)), lead._stack_size(x) if times is None else 1):
+    for part in chunks(range(len(models)), lead._stack_size(x) if times is None else 1):
         file, own = next(call.files), [models[i] for i in part]
         before = [previous[i] for i in part]
         seeds = call.group.from_first(lambda: _seeds(own, before, kept_seeds(file)))  # noqa: B023
@@ -425,7 +425,7 @@ _OF_DISTANCES = (
 )
 
 
-def _groups(models: Sequence[Model]) -> Iterator[list[Model]]:
+def stackable(models: Sequence[Model]) -> Iterator[list[Model]]:
     """Models that can be stacked, in the order in which the first of each group was given."""
     groups: dict[Any, list[Model]] = {}
     for i, model in enumerate(models):
@@ -442,6 +442,7 @@ def _groups(models: Sequence[Model]) -> Iterator[list[Model]]:
     yield from groups.values()
 
 
-def _chunks(items: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+def chunks(items: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """Parts of at most so many."""
     for start in range(0, len(items), size):
         yield items[start : start + size]

@@ -14,9 +14,11 @@ from torch.nn import functional as F
 
 from softclt.data.base import fingerprint
 from softclt.encoders import Encoder
+from softclt.encoders.stacked import one_of, stacked
 from softclt.methods.base import RepresentationLearner
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labels import PartialLabels
+from softclt.methods.many import chunks
 from softclt.preparation import Float32s
 from softclt.training import Batch, Callback, StepDraws
 from softclt.training.loop import Task
@@ -81,6 +83,69 @@ def fit_classifier(
     Returns:
         The network, and ``loss`` by step and ``seconds`` of its training.
     """
+    (fitted,) = fit_classifiers_together(
+        [learner], X, [labels], lesson, callbacks=callbacks, found_only=found_only
+    )
+    return fitted
+
+
+def fit_classifiers_together(
+    learners: Sequence[RepresentationLearner],
+    X: Floats,
+    labels: Sequence[PartialLabels],
+    lesson: Lesson,
+    *,
+    callbacks: Sequence[Callback] = (),
+    found_only: bool = False,
+) -> list[tuple[ClassifierNetwork, dict[str, Any]]]:
+    """`fit_classifier` of several learners, each with labels of its own.
+
+    On a GPU those with equally many labels and the same network take their steps as one stack.
+    """
+    pupils = [_pupil(*pair, X, lesson) for pair in zip(learners, labels, strict=True)]
+    groups: dict[Any, list[int]] = {}
+    for i, pupil in enumerate(pupils):
+        groups.setdefault(i if lesson.folder is not None else pupil.kind(), []).append(i)
+    fitted: dict[int, tuple[ClassifierNetwork, dict[str, Any]]] = {}
+    for group in groups.values():
+        first = pupils[group[0]]
+        for part in chunks(group, first.learner._stack_size(first.x)):
+            own = _teach([pupils[i] for i in part], lesson, callbacks, found_only)
+            fitted |= dict(zip(part, own, strict=True))
+    return [fitted[i] for i in range(len(pupils))]
+
+
+@dataclass(frozen=True)
+class _Pupil:
+    """A network that is to learn from labelled series."""
+
+    learner: RepresentationLearner
+    network: ClassifierNetwork
+    x: Tensor  # (n, D, T)
+    codes: NDArray[np.int64]  # (n,)
+    seed: int
+    n_steps: int
+
+    def kind(self) -> Any:
+        """The same for those that can be stacked."""
+        own, network = self.learner, self.network
+        shapes = [(name, value.shape) for name, value in network.state_dict().items()]
+        settings = own.lr, own.batch_size, own.precision, own.mask_padding, own.max_train_length
+        return (
+            type(network.encoder),
+            network.keep_statistics,
+            network.pooling,
+            network.n_steps,
+            str(shapes),
+            str(self.x.shape),
+            self.n_steps,
+            settings,
+        )
+
+
+def _pupil(
+    learner: RepresentationLearner, labels: PartialLabels, X: Floats, lesson: Lesson
+) -> _Pupil:
     seed = phase_seed(learner.seed_, lesson.number)
     device, known = torch.device(learner.device_), labels.known
     seen = learner._seen(X[known])
@@ -91,32 +156,45 @@ def fit_classifier(
     keep = few and not lesson.from_scratch
     network = new_classifier(learner, X, len(labels.classes), seed, keep)
     n_steps = label_steps(len(x), learner.batch_size) if lesson.n_steps is None else lesson.n_steps
-    codes = labels.codes[known]
+    return _Pupil(learner, network, x, labels.codes[known], seed, n_steps)
+
+
+def _teach(
+    pupils: Sequence[_Pupil], lesson: Lesson, callbacks: Sequence[Callback], found_only: bool
+) -> list[tuple[ClassifierNetwork, dict[str, Any]]]:
+    """Train a stack of classifiers."""
+    lead, alone = pupils[0], len(pupils) == 1
+    learner, network = lead.learner, lead.network
+    if not alone:
+        network = stacked([pupil.network for pupil in pupils])
+    x = torch.cat([pupil.x for pupil in pupils])
+    codes = np.concatenate([pupil.codes for pupil in pupils])
     task = Task(
         cross_entropy,
         x,
         weights=None,
         temporal=None,
         lam=learner.lam,
-        seeds=[seed],
+        seeds=[pupil.seed for pupil in pupils],
         batch_size=learner.batch_size,
         max_length=x.shape[-1],
         layout=lambda length, step: length,
         precision=learner.precision,
-        labels=torch.as_tensor(codes, device=device),
+        labels=torch.as_tensor(codes, device=x.device),
+        apart=not alone,
     )
     phase = Phase(
         lesson.name,
         lesson.number,
         task,
-        n_steps,
+        lead.n_steps,
         learner._optimizer,
         learner.lr,
         frozen=("encoder.",) if lesson.frozen else (),
         run={
-            "data": fingerprint(seen, codes),
+            "data": fingerprint(lead.x.cpu().numpy(), lead.codes),
             "batch_size": learner.batch_size,
-            "keep_statistics": keep,
+            "keep_statistics": network.keep_statistics,
             "lr": learner.lr,
             "precision": learner.precision,
         },
@@ -129,7 +207,8 @@ def fit_classifier(
         callbacks=callbacks,
         found_only=found_only,
     )
-    return network, facts
+    networks = [network] if alone else [one_of(network, r).eval() for r in range(len(pupils))]
+    return list(zip(networks, facts, strict=True))
 
 
 def cross_entropy(module: Encoder, batch: Batch, draws: StepDraws) -> Tensor:

@@ -10,7 +10,7 @@ from softclt.assignments import instance_weights, weights_by_time
 from softclt.encoders import DilatedEncoder, Encoder, Piece
 from softclt.irregular import hierarchical_loss_by_time
 from softclt.losses import SoftContrastiveLoss
-from softclt.methods.base import RepresentationLearner, methods
+from softclt.methods.base import SOFTNESS_AND_SEED, RepresentationLearner, methods
 from softclt.training import Batch, StepDraws, Stream
 from softclt.validation import check_range
 
@@ -82,22 +82,7 @@ class TS2Vec(RepresentationLearner):
     """
 
     _by_time = True
-    _varies = frozenset(
-        [
-            "tau_instance",
-            "tau_temporal",
-            "alpha",
-            "lam",
-            "instance_assignment",
-            "temporal_assignment",
-            "tau_growth",
-            "weight_cut",
-            "lr",
-            "lr_schedule",
-            "random_state",
-            "progress",
-        ]
-    )
+    _varies = SOFTNESS_AND_SEED | {"lr", "lr_schedule"}
 
     def __init__(
         self,

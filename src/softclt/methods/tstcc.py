@@ -14,7 +14,7 @@ from softclt.encoders import Encoder, TCCEncoder, TCCNetwork
 from softclt.encoders.tcc import Features
 from softclt.encoders.tcc_heads import HEADS
 from softclt.losses import SoftContrastiveLoss
-from softclt.methods.base import RepresentationLearner, methods
+from softclt.methods.base import SOFTNESS_AND_SEED, RepresentationLearner, methods
 from softclt.training import Batch, StepDraws, Stream, current_group
 from softclt.training.randomness import RowDraws
 from softclt.validation import check_range
@@ -60,7 +60,7 @@ class TSTCC(RepresentationLearner):
         lambda_aux: Of the auxiliary losses.
         aux_temperature: The auxiliary losses compare features by their cosine, divided by this.
             None: by their scalar product as it is, as the paper does; such losses are some thirty
-            times as large as the others.
+            times as large as the others, and teach less. See docs/few-labels.md.
         lam: Share of the instance term in them.
         tau_instance: Sharpness of the soft assignment between series; None is hard.
         tau_temporal: Sharpness of the soft assignment between steps of the first block's output;
@@ -115,6 +115,8 @@ class TSTCC(RepresentationLearner):
     """
 
     _averages = False
+    _numbers_a_step = 4_000
+    _varies = SOFTNESS_AND_SEED
 
     def __init__(
         self,
@@ -128,7 +130,7 @@ class TSTCC(RepresentationLearner):
         temperature: float = 0.2,
         contextual_weight: float = 0.7,
         lambda_aux: float = 0.5,
-        aux_temperature: float | None = None,
+        aux_temperature: float | None = 0.2,
         lam: float = 0.5,
         tau_instance: float | None = 20.0,
         tau_temporal: float | None = 2.0,

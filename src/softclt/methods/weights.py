@@ -49,7 +49,11 @@ class BatchWeights:
             models = torch.arange(len(index), device=index.device)[:, None, None]
             weights = self._all[models, index[:, :, None], index[:, None, :]]
         else:
-            blocks = [self.distances(rows).to(self._dtype) for rows in index]
+            matrix = self.distances.matrix
+            if matrix is None:
+                blocks = [self.distances(rows).to(self._dtype) for rows in index]
+            else:
+                blocks = list(matrix[index[:, :, None], index[:, None, :]].to(self._dtype))
             weights = torch.stack(
                 [_weights(own, block) for own, block in zip(self._assign, blocks, strict=True)]
             )

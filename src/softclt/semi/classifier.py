@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -12,15 +12,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from softclt.data.labels import UNLABELLED
-from softclt.methods import RepresentationLearner, methods
+from softclt.methods import RepresentationLearner, fit_many, methods
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
 from softclt.methods.labels import PartialLabels, read_labels
-from softclt.methods.supervised import Lesson, class_probabilities, fit_classifier
+from softclt.methods.supervised import Lesson, class_probabilities, fit_classifiers_together
 from softclt.semi.files import load_classifier, save_classifier
 from softclt.semi.probes import PROBES, fit_probe, probe_probabilities
 from softclt.training.phases import phase_folder
-from softclt.validation import check_choice, check_range, check_series
+from softclt.validation import Floats, check_choice, check_range, check_series
 
 TRAINED = {"fine-tune": False, "linear-probe": True}  # whether the encoder is frozen
 CLASSIFIERS = ("auto", *PROBES, *TRAINED)
@@ -115,57 +115,61 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             checkpoint: Folder in which each phase keeps where it stands, in a folder of its own. A
                 call that was killed goes on from there; phases that have ended are not run again.
         """
+        fit_classifiers([self], X, [y], checkpoint)
+        return self
+
+    def _begin(self, labels: PartialLabels) -> RepresentationLearner:
+        """Check what is asked for; the learner, unfitted."""
         check_choice(self.classifier, CLASSIFIERS, "classifier")
         if self.label_iter is not None:
             check_range(self.label_iter, "label_iter", 0)
-        X = check_series(X, min_length=2)
-        labels = read_labels(y, len(X), self.unlabelled)
         named = self._named_classes(labels)
         learner = self._new_learner()
-        kind = self._kind(learner)
-        folder = None if checkpoint is None else Path(checkpoint)
+        if self.label_iter is not None and isinstance(learner, LabelLearner):
+            if "label_iter" not in learner.get_params():
+                raise ValueError(
+                    f"{type(learner).__name__} sees labelled and other series in the same "
+                    "steps; leave label_iter out, and set its max_iter or max_epochs"
+                )
+            learner.set_params(label_iter=self.label_iter)
         self.network_, self.probe_, self.probe_kind_, self.shown_ = None, None, None, None
-        if isinstance(learner, LabelLearner):
-            if self.label_iter is not None:
-                if "label_iter" not in learner.get_params():
-                    raise ValueError(
-                        f"{type(learner).__name__} sees labelled and other series in the same "
-                        "steps; leave label_iter out, and set its max_iter or max_epochs"
-                    )
-                learner.set_params(label_iter=self.label_iter)
-            learner.fit_labelled(
-                X,
-                labels,
-                pretrained=self.pretrained,
-                checkpoint=folder,
-                with_classifier=kind == OWN,
-            )
-            self.network_ = learner.network_
-        elif self.pretrained is not None:
-            adopt(learner, self.pretrained)
-        else:
-            learner._title = FIRST_PHASE
-            learner.fit(X, checkpoint=folder and phase_folder(folder, 1, FIRST_PHASE))
-        if kind in TRAINED:
-            lesson = Lesson(
-                kind,
-                getattr(learner, "n_phases", 1) + 1,
-                frozen=TRAINED[kind],
-                from_scratch=learner.n_iter_ == 0,  # no batch statistics that are worth keeping
-                n_steps=self.label_iter,
-                folder=folder,
-            )
-            self.network_, _ = fit_classifier(learner, X, labels, lesson)
-            learner.module_ = self.network_.encoder
-            learner.__dict__.pop("training_state_", None)  # which is that of other weights
-        elif kind != OWN:
-            self.probe_kind_ = kind
-            self.shown_ = learner.transform(X[labels.known]), labels.codes[labels.known]
-            self.probe_ = fit_probe(kind, *self.shown_)
-        self.encoder_, self.labelled_ = learner, labels.known
-        self.n_features_in_, self.classes_ = learner.n_features_in_, named
+        self.classes_, self.labelled_ = named, labels.known
         self._columns = np.searchsorted(named, labels.classes)
-        return self
+        return learner
+
+    def _lesson(self, learner: RepresentationLearner, folder: Path | None) -> Lesson | None:
+        """What a classifier that is a network has to learn yet; None for others."""
+        kind = self._kind(learner)
+        if kind not in TRAINED:
+            return None
+        return Lesson(
+            kind,
+            getattr(learner, "n_phases", 1) + 1,
+            frozen=TRAINED[kind],
+            from_scratch=learner.n_iter_ == 0,  # no batch statistics that are worth keeping
+            n_steps=self.label_iter,
+            folder=folder,
+        )
+
+    def _end(
+        self,
+        learner: RepresentationLearner,
+        network: ClassifierNetwork | None,
+        X: Floats,
+        labels: PartialLabels,
+    ) -> None:
+        """Keep a learner that has learned, with the network that classifies; or make a probe."""
+        if network is not None:
+            learner.module_ = network.encoder
+            learner.__dict__.pop("training_state_", None)  # which is that of other weights
+        elif isinstance(learner, LabelLearner) and self._kind(learner) == OWN:
+            network = learner.network_
+        else:
+            self.probe_kind_ = self._kind(learner)
+            self.shown_ = learner.transform(X[labels.known]), labels.codes[labels.known]
+            self.probe_ = fit_probe(self.probe_kind_, *self.shown_)
+        self.network_, self.encoder_ = network, learner
+        self.n_features_in_ = learner.n_features_in_
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class of each series."""
@@ -279,3 +283,69 @@ def _shared_params(
     """The settings of a trained method that another one has, too."""
     known = learner.get_params(deep=False)
     return {k: v for k, v in pretrained.get_params(deep=False).items() if k in known}
+
+
+def fit_classifiers(
+    classifiers: Sequence[SemiSupervisedClassifier],
+    X: Any,
+    labels: Sequence[Any],
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> None:
+    """Fit classifiers on the same series, each with labels of its own.
+
+    What can be trained side by side is, on a GPU: all but the phases that look at labels alone.
+
+    Args:
+        classifiers: Fitted in place.
+        X: See `SemiSupervisedClassifier.fit`.
+        labels: For each of them, what ``fit`` takes for y.
+        checkpoint: See there; for a single classifier.
+    """
+    if checkpoint is not None and len(classifiers) > 1:
+        raise ValueError("checkpoint is for a single classifier; fit them one after the other")
+    folder = None if checkpoint is None else Path(checkpoint)
+    X = check_series(X, min_length=2)
+    read = [read_labels(y, len(X), c.unlabelled) for c, y in zip(classifiers, labels, strict=True)]
+    learners = [c._begin(own) for c, own in zip(classifiers, read, strict=True)]
+    from_labels: dict[Any, list[int]] = {}
+    alone: list[RepresentationLearner] = []
+    for i, (classifier, learner) in enumerate(zip(classifiers, learners, strict=True)):
+        if isinstance(learner, LabelLearner):
+            key = type(learner), classifier._kind(learner) == OWN
+            from_labels.setdefault(key, []).append(i)
+        elif classifier.pretrained is not None:
+            adopt(learner, classifier.pretrained)
+        else:
+            learner._title = FIRST_PHASE
+            alone.append(learner)
+    if alone:
+        fit_many(alone, X, checkpoint=folder and phase_folder(folder, 1, FIRST_PHASE))
+    for (kind, own_classifier), places in from_labels.items():
+        if len(places) == 1:
+            (i,) = places
+            learners[i].fit_labelled(
+                X,
+                read[i],
+                pretrained=classifiers[i].pretrained,
+                checkpoint=folder,
+                with_classifier=own_classifier,
+            )
+            continue
+        kind.fit_labelled_many(
+            [learners[i] for i in places],
+            X,
+            [read[i] for i in places],
+            pretrained=[classifiers[i].pretrained for i in places],
+            with_classifier=own_classifier,
+        )
+    lessons: dict[Lesson, list[int]] = {}
+    for i, (classifier, learner) in enumerate(zip(classifiers, learners, strict=True)):
+        if (lesson := classifier._lesson(learner, folder)) is not None:
+            lessons.setdefault(lesson, []).append(i)
+    networks: dict[int, ClassifierNetwork] = {}
+    for lesson, places in lessons.items():
+        own, shown = [learners[i] for i in places], [read[i] for i in places]
+        fitted = fit_classifiers_together(own, X, shown, lesson)
+        networks |= {i: network for i, (network, _) in zip(places, fitted, strict=True)}
+    for i, (classifier, learner) in enumerate(zip(classifiers, learners, strict=True)):
+        classifier._end(learner, networks.get(i), X, read[i])

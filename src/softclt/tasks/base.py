@@ -57,9 +57,13 @@ class Reading:
 
 #: Functions ``(model, data, **options) -> Outcome``; they fit the unfitted model themselves. Tag
 #: ``reading``: the `Reading` that the task consists of, where it does. Tag ``metric``: what reports
-#: look at first; accuracy if there is none. Tag ``beside``: what else every run scores, for readers
+#: look at first; accuracy if there is none. Tag ``together``: a `Together` of the same task, which
+#: suites take on a GPU. Tag ``beside``: what else every run scores, for readers
 #: to see whether learning helped: the beginning of its metrics' names, and what to call it.
 tasks: Registry[Callable[..., Outcome]] = Registry("task")
+
+#: ``(models, data, **options)``: the outcomes of a task on several unfitted models.
+Together = Callable[..., list[Outcome]]
 
 TAU_CHOICES = ("default", "hard", "fixed", "train", "unlabelled", "oracle", "none")
 _TAUS = ("tau_instance", "tau_temporal")
@@ -95,12 +99,18 @@ def evaluate(
     blank = describe(task, model, data, seed, tau_choice=tau_choice, **options)
     model = seeded_clone(model, blank.seed)
     outcome = tasks[task](model, load(data) if isinstance(data, str) else data, **options)
+    return of_outcome(blank, outcome, model)
+
+
+def of_outcome(blank: Result, outcome: Outcome, model: Any, trained_together: int = 1) -> Result:
+    """The result of a run that `describe` announced, of a model that it has fitted."""
     return replace(
         blank,
         metrics=outcome.metrics,
         seconds=outcome.seconds,
         probe=outcome.probe,
         device=str(getattr(model, "device_", "cpu")),
+        trained_together=trained_together,
         created=utc_now(),
     )
 

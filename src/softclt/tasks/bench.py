@@ -70,8 +70,10 @@ def make_plan(
     done: list[Result] = []
     seeds, shared = tuple(range(suite.seeds)), templates(suite)
     for one in sorted(facts, key=_size, reverse=True):
-        rows, choices = suite.rows, suite.choices
-        unit = Unit(suite.task, one, seeds, rows, choices, shared, criteria=suite.criteria)
+        own_suite = suite.on_set(one.asked)
+        rows, choices = own_suite.rows, suite.choices
+        lines = shared if own_suite is suite else templates(own_suite)
+        unit = Unit(suite.task, one, seeds, rows, choices, lines, criteria=suite.criteria)
         keys = {line: key_of(blank) for line, blank in unit.lines().items()}
         own = {line: there[key] for line, key in keys.items() if key in there}
         done += own.values()

@@ -1,6 +1,7 @@
 """Classifiers from few labels on a model that has learned without any: what two tasks share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.utils import get_tags
 
 from softclt.data.draws import RULES, draw_labels, load_rows
 from softclt.data.labels import UNLABELLED, Ints
-from softclt.methods import methods
+from softclt.methods import RepresentationLearner, fit_many, methods
 from softclt.methods.labelled import LabelLearner
 from softclt.tasks.base import method_name
 from softclt.tasks.probes import probes
@@ -43,43 +44,93 @@ def as_read(model: Any, X: Floats, classifier: str) -> Floats:
     return np.asarray(model.transform(X)) if read_out else X
 
 
-def fit_on_labels(model: Any, X: Floats, y: Ints, rows: Ints, classifier: str) -> Predict:
-    """What predicts labels of what `as_read` gives, learned from the labels of some rows.
+def fit_without_labels(models: Sequence[Any], X: Floats) -> list[Any]:
+    """For each model, one that has learned from series what can be learned without labels.
 
-    The model's own training does not change; labels of other rows are not looked at.
+    Models whose first phase is the same share one. A model that needs labels stays as it is.
+    """
+    first: list[Any] = []
+    for model in models:
+        own = model.first_phase() if isinstance(model, LabelLearner) else None
+        first.append(model if own is None else own)
+    learns = [one for one in first if not needs_labels(one)]
+    distinct = {_training(one): one for one in reversed(learns)}  # the first of each kind stays
+    ours = [one for one in distinct.values() if isinstance(one, RepresentationLearner)]
+    fit_many(ours, X)
+    for one in distinct.values():
+        if not isinstance(one, RepresentationLearner):
+            one.fit(X)
+    for model, one in zip(models, first, strict=True):
+        if not needs_labels(one):
+            model.device_ = getattr(distinct[_training(one)], "device_", "cpu")  # results tell it
+    return [one if needs_labels(one) else distinct[_training(one)] for one in first]
 
-    Args:
-        model: Trained without labels; untrained where it needs them.
-        X: All training series ``(N, D, T)``.
-        y: Their labels.
-        rows: Which of them may be looked at.
+
+def _training(model: Any) -> str:
+    """Equal for models that would become the same."""
+    return f"{type(model).__qualname__} {model.get_params()!r}"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A model, and rows of the training series whose labels it may look at.
+
+    Attributes:
+        model: As it is asked for.
+        fitted: Trained without labels, in place of the model's own training without labels; an
+            untrained one where the model needs labels.
+        rows: Which series show their labels.
         classifier: What `classifier_for` gives.
     """
-    known = y[rows]
-    if len(np.unique(known)) < 2:
-        raise ValueError(
-            f"the {len(rows)} labels that were drawn are all of one class; use a larger share or "
-            "rule='stratified'"
+
+    model: Any
+    fitted: Any
+    rows: Ints
+    classifier: str
+
+
+def fit_on_labels(asked: Sequence[Shown], X: Floats, y: Ints) -> list[Predict]:
+    """For each, what predicts labels of what `as_read` gives, learned from the labels it is shown.
+
+    Fitted models do not change; labels of other rows are not looked at.
+
+    Args:
+        asked: Models with their labels; those that can be trained side by side are.
+        X: All training series ``(N, D, T)``.
+        y: Their labels.
+    """
+    from softclt.semi.classifier import SemiSupervisedClassifier, fit_classifiers
+
+    predict: dict[int, Predict] = {}
+    trained: dict[int, tuple[SemiSupervisedClassifier, Ints]] = {}
+    for i, one in enumerate(asked):
+        known = y[one.rows]
+        if len(np.unique(known)) < 2:
+            raise ValueError(
+                f"the {len(known)} labels that were drawn are all of one class; use a larger "
+                "share or rule='stratified'"
+            )
+        if one.classifier in probes and not needs_labels(one.model):
+            read = as_read(one.fitted, X[one.rows], one.classifier)
+            predict[i] = probes[one.classifier](read, known).predict
+            continue
+        shown = np.full(len(X), UNLABELLED)
+        shown[one.rows] = known
+        params = one.model.get_params(deep=False)
+        whole = SemiSupervisedClassifier(
+            clone(one.model),
+            classifier=one.classifier,
+            unlabelled=UNLABELLED,
+            pretrained=None if needs_labels(one.model) else one.fitted,
+            random_state=params.get("random_state"),
+            device=params.get("device", "auto"),
         )
-    if classifier in probes and not needs_labels(model):
-        probe = probes[classifier](as_read(model, X[rows], classifier), known)
-        return lambda R: np.asarray(probe.predict(R))
-
-    from softclt.semi import SemiSupervisedClassifier
-
-    shown = np.full(len(X), UNLABELLED)
-    shown[rows] = known
-    params = model.get_params(deep=False)
-    whole = SemiSupervisedClassifier(
-        clone(model),
-        classifier=classifier,
-        unlabelled=UNLABELLED,
-        pretrained=None if needs_labels(model) else model,
-        random_state=params.get("random_state"),
-        device=params.get("device", "auto"),
-    ).fit(X, shown)
-    model.device_ = whole.encoder_.device_  # results tell it, also of a model that stays untrained
-    return lambda X_new: np.asarray(whole.predict(X_new))
+        trained[i], predict[i] = (whole, shown), whole.predict
+    if trained:
+        fit_classifiers([own for own, _ in trained.values()], X, [y for _, y in trained.values()])
+    for i, (whole, _) in trained.items():
+        asked[i].model.device_ = whole.encoder_.device_  # results tell it
+    return [predict[i] for i in range(len(asked))]
 
 
 def seed_of(model: Any, draw: int | None) -> int:

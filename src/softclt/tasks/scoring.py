@@ -1,11 +1,12 @@
 """One data set of a suite, scored: probes read what was trained, and choices are made."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from softclt.data import load
-from softclt.tasks.base import Outcome, evaluate, tasks
+from softclt.tasks.base import Outcome, Together, of_outcome, seeded_clone, tasks
 from softclt.tasks.choices import chosen_lines, judge_job
 from softclt.tasks.embedding import EmbeddedUnit
 from softclt.tasks.jobs import Job, RunJobs, one_by_one
@@ -26,7 +27,7 @@ def run_unit(unit: Unit, at_once: bool = False) -> Iterator[Result]:
             after the other, so that little is lost if the process is killed.
     """
     if "reading" not in tasks.tags(unit.task):
-        yield from _one_run_after_the_other(unit)
+        yield from _whole_runs(unit, at_once)
         return
     try:
         embedded = EmbeddedUnit(unit)
@@ -42,20 +43,39 @@ def run_unit(unit: Unit, at_once: bool = False) -> Iterator[Result]:
     yield from score_unit(embedded, one_by_one, results)
 
 
-def _one_run_after_the_other(unit: Unit) -> Iterator[Result]:
+def _whole_runs(unit: Unit, at_once: bool) -> Iterator[Result]:
+    """Lines of a task that does more than read embeddings."""
     data = load(unit.facts.asked) if unit.data is None else unit.data
+    together: Together | None = tasks.tags(unit.task).get("together") if at_once else None
+    groups: dict[str, list[tuple[Row, int]]] = {}
     for row in unit.rows:
         for seed in unit.seeds:
-            if (row.name, seed) not in unit.todo:
+            if (row.name, seed) in unit.todo:
+                groups.setdefault(repr(sorted(row.options.items())), []).append((row, seed))
+    for lines in groups.values():
+        if together is not None and len(lines) > 1:
+            models = [seeded_clone(row.model, seed) for row, seed in lines]
+            try:
+                outcomes = together(models, data, **lines[0][0].options)
+            except Exception as error:  # whose it is will show when each is run alone
+                warnings.warn(
+                    f"{len(lines)} runs in one go failed ({error}); each is run alone",
+                    stacklevel=2,
+                )
+                outcomes = []
+            for (row, seed), model, outcome in zip(lines, models, outcomes, strict=False):
+                yield of_outcome(unit.blank(row.name, seed), outcome, model, len(lines))
+            if outcomes:
                 continue
+        for row, seed in lines:
             blank = unit.blank(row.name, seed)
             try:
-                result = evaluate(unit.task, row.model, data, seed, **row.options)
+                model = seeded_clone(row.model, seed)
+                outcome = tasks[unit.task](model, data, **row.options)
             except Exception as error:
                 yield failed(blank, error)
                 continue
-            names = ("suite", "configuration", "control", "groups", "tau_choice")
-            yield replace(result, **{name: getattr(blank, name) for name in names})
+            yield of_outcome(blank, outcome, model)
 
 
 def score_unit(

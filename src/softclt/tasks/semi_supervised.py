@@ -15,11 +15,12 @@ from softclt.tasks.base import Outcome, tasks
 from softclt.tasks.classification import check
 from softclt.tasks.few_labels import (
     AUTO,
+    Shown,
     as_read,
     classifier_for,
     fit_on_labels,
+    fit_without_labels,
     named_shares,
-    needs_labels,
     rows_by_share,
     seed_of,
 )
@@ -28,7 +29,37 @@ from softclt.tasks.scaling import protocol_scaling
 METRICS = ("accuracy", "f1_macro", "f1_weighted")
 
 
-@tasks.register("semi_supervised", metric="1.accuracy")
+def run_many(
+    models: Sequence[Any],
+    data: Dataset,
+    *,
+    shares: Sequence[float] = (1, 5),
+    rule: str = "stratified",
+    classifier: str = AUTO,
+    draw: int | None = None,
+    rows: str | None = None,
+) -> list[Outcome]:
+    """`run` of several models; on a GPU, what can be trained side by side is."""
+    check(data)
+    assert data.y_train is not None
+    assert data.y_test is not None
+    named = named_shares(shares)
+    shown = [
+        rows_by_share(data.y_train, named, rule, seed_of(model, draw), rows) for model in models
+    ]
+    outcomes = []
+    for model, (predicted, seconds) in zip(
+        models, predict_from(models, data, shown, classifier), strict=True
+    ):
+        metrics: dict[str, float] = {}
+        for name, labels in predicted.items():
+            found = label_metrics(data.y_test, labels)
+            metrics |= {f"{name}.{metric}": found[metric] for metric in METRICS}
+        outcomes.append(Outcome(metrics, seconds, probe=classifier_for(model, classifier)))
+    return outcomes
+
+
+@tasks.register("semi_supervised", metric="1.accuracy", together=run_many)
 def run(
     model: Any,
     data: Dataset,
@@ -55,39 +86,47 @@ def run(
         draw: Seed of the draw; the model's random_state if None.
         rows: A file of `softclt.data.save_rows`, whose rows are taken instead of a draw.
     """
-    check(data)
-    assert data.y_train is not None
-    assert data.y_test is not None
-    named = named_shares(shares)
-    shown = rows_by_share(data.y_train, named, rule, seed_of(model, draw), rows)
-    predicted, seconds = predict_from(model, data, shown, classifier)
-    metrics: dict[str, float] = {}
-    for name, labels in predicted.items():
-        found = label_metrics(data.y_test, labels)
-        metrics |= {f"{name}.{metric}": found[metric] for metric in METRICS}
-    return Outcome(metrics, seconds, probe=classifier_for(model, classifier))
+    (outcome,) = run_many(
+        [model],
+        data,
+        shares=shares,
+        rule=rule,
+        classifier=classifier,
+        draw=draw,
+        rows=rows,
+    )
+    return outcome
 
 
 def predict_from(
-    model: Any, data: Dataset, shown: dict[str, Ints], classifier: str = AUTO
-) -> tuple[dict[str, Ints], dict[str, float]]:
-    """Labels of the test series from each set of rows that show theirs, and the time it took.
+    models: Sequence[Any],
+    data: Dataset,
+    shown: Sequence[dict[str, Ints]],
+    classifier: str = AUTO,
+) -> list[tuple[dict[str, Ints], dict[str, float]]]:
+    """For each model, labels of the test series from each set of rows that show theirs, and times.
 
-    The model is fitted in place. No test label and no label of another row is looked at.
+    No test label and no label of another row is looked at.
     """
-    reader = classifier_for(model, classifier)
+    readers = [classifier_for(model, classifier) for model in models]
     X_train, X_test = protocol_scaling(data)
     assert data.y_train is not None
     start = time.perf_counter()
-    if not needs_labels(model):
-        model.fit(X_train)
-    fitted = time.perf_counter()
-    read = as_read(model, X_test, reader)  # once for all shares
-    seconds = {"fit": fitted - start, "encode": time.perf_counter() - fitted}
-    predicted = {}
-    for name, rows in shown.items():
+    fitted = fit_without_labels(models, X_train)
+    fit_seconds = (time.perf_counter() - start) / len(models)
+    asked = [
+        Shown(model, before, rows, reader)
+        for model, before, reader, own in zip(models, fitted, readers, shown, strict=True)
+        for rows in own.values()
+    ]
+    start = time.perf_counter()
+    predict = iter(fit_on_labels(asked, X_train, data.y_train))
+    label_seconds = (time.perf_counter() - start) / len(asked)
+    found = []
+    for before, reader, own in zip(fitted, readers, shown, strict=True):
         start = time.perf_counter()
-        predict = fit_on_labels(model, X_train, data.y_train, rows, reader)
-        predicted[name] = predict(read)
-        seconds[f"labels {name}"] = time.perf_counter() - start
-    return predicted, seconds
+        read = as_read(before, X_test, reader)  # once for all shares
+        predicted = {name: next(predict)(read) for name in own}
+        seconds = {"fit": fit_seconds, "encode": time.perf_counter() - start}
+        found.append((predicted, seconds | {f"labels {name}": label_seconds for name in own}))
+    return found

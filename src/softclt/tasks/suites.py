@@ -7,10 +7,13 @@ import inspect
 import itertools
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from sklearn.base import clone
 
 from softclt.methods import EmbeddingEnsemble, methods
 from softclt.tasks.base import tasks, tau_choice_of
@@ -20,7 +23,17 @@ STRATEGIES = ("train", "unlabelled", "oracle")
 ORACLE = "oracle"
 
 _OF_BOTH = ("method", "preset", "params", "probe", "chosen_probe", "replicas", "select", "options")
-_OF_A_SUITE = ("about", "task", "data", "seeds", "groups", "criteria", "configurations", *_OF_BOTH)
+_OF_A_SUITE = (
+    "about",
+    "task",
+    "data",
+    "seeds",
+    "groups",
+    "criteria",
+    "sets",
+    "configurations",
+    *_OF_BOTH,
+)
 _OF_A_CONFIGURATION = ("like", "members", "grid", "control", *_OF_BOTH)
 ARCHIVES = "archives"
 
@@ -72,6 +85,7 @@ class Suite:
         data: Entries as `Sets.find` takes them.
         archives: What archives have in full.
         criteria: Whether lines of grid points also hold every criterion of `softclt.selection`.
+        sets: Parameters on some data sets, by names or patterns; see `on_set`.
     """
 
     name: str
@@ -84,6 +98,15 @@ class Suite:
     archives: Mapping[str, Sequence[str]] = field(default_factory=dict)
     criteria: bool = False
     about: str = ""
+    sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def on_set(self, name: str) -> "Suite":
+        """The suite on one data set: methods that have the set's own parameters take them."""
+        own: dict[str, Any] = {}
+        for pattern, params in self.sets.items():
+            if fnmatchcase(name, pattern):
+                own |= params
+        return replace(self, rows=tuple(_with(row, own) for row in self.rows)) if own else self
 
 
 def shipped_suites() -> dict[str, str]:
@@ -140,7 +163,29 @@ def read_suite(
         archives=archives,
         criteria=bool(table.get("criteria", False)),
         about=table.get("about", ""),
+        sets=_of_sets(wanted, table.get("sets", {}), rows),
     )
+
+
+def _of_sets(
+    suite: str, table: Mapping[str, Mapping[str, Any]], rows: Sequence[Row]
+) -> dict[str, dict[str, Any]]:
+    """Parameters by data set, of which each belongs to some method of the suite."""
+    known = {name for row in rows for name in row.model.get_params(deep=False)}
+    sets = {pattern: {k: _plain(v) for k, v in own.items()} for pattern, own in table.items()}
+    for pattern, own in sets.items():
+        for name in own:
+            if name not in known:
+                raise ValueError(
+                    f"the suite {suite!r} sets {name!r} on {pattern}; no method of it has that"
+                )
+    return sets
+
+
+def _with(row: Row, params: Mapping[str, Any]) -> Row:
+    known = row.model.get_params(deep=False)
+    own = {name: value for name, value in params.items() if name in known}
+    return replace(row, model=clone(row.model).set_params(**own)) if own else row
 
 
 def _read(path: Path | None) -> dict[str, Any]:

@@ -12,7 +12,17 @@ from softclt.data import Dataset, load
 from softclt.methods import EmbeddingEnsemble, fit_many
 from softclt.methods.base import RepresentationLearner
 from softclt.persistence import utc_now
-from softclt.tasks.base import Outcome, Reading, announce, evaluate, seeded_clone, tasks
+from softclt.tasks.base import (
+    Outcome,
+    Reading,
+    Together,
+    announce,
+    describe,
+    evaluate,
+    of_outcome,
+    seeded_clone,
+    tasks,
+)
 from softclt.tasks.result import Result
 from softclt.validation import Floats
 
@@ -82,6 +92,19 @@ def evaluate_many(
         data = load(data)
     pairs = [(model, seed) for model in models for seed in seeds]
     reading: Reading | None = tasks.tags(task).get("reading")
+    together: Together | None = tasks.tags(task).get("together")
+    if together is not None:
+        own = [seeded_clone(model, seed) for model, seed in pairs]
+        outcomes = together(own, data, **options)
+        return [
+            of_outcome(
+                describe(task, model, data, seed, tau_choice=tau_choice, **options),
+                outcome,
+                fitted,
+                len(pairs),
+            )
+            for (model, seed), fitted, outcome in zip(pairs, own, outcomes, strict=True)
+        ]
     if reading is None:
         return [evaluate(task, m, data, s, tau_choice=tau_choice, **options) for m, s in pairs]
     name, digest = str(data.meta["name"]), data.fingerprint

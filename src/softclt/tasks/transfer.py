@@ -25,6 +25,7 @@ from softclt.tasks.few_labels import (
     FINE_TUNE,
     PROBE,
     Predict,
+    Shown,
     as_read,
     classifier_for,
     fit_on_labels,
@@ -228,7 +229,8 @@ def _direct(pair: _Pair, classifier: str, steps: Sequence[int]) -> dict[str, flo
     fitted = pair.model if needs_labels(pair.model) else pair.pretrained()
 
     def fit() -> Predict:
-        return fit_on_labels(fitted, X_train, y, rows, reader)
+        (predict,) = fit_on_labels([Shown(pair.model, fitted, rows, reader)], X_train, y)
+        return predict
 
     key = f"{source.fingerprint} {training_of(pair.model)} {reader} {rows.tolist()}"
     predict = pair.timed("labels", lambda: _kept(key, fit))

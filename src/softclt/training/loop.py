@@ -89,7 +89,10 @@ class Task:
         feed: Gives the batches of series that do not lie on the device; None: x has them.
         repeats: Whether x comes several times in a batch where it has fewer series than that.
         times: Of the steps of x, ``(N, T)``; see `Batch`.
-        labels: Class numbers of x on its device, ``(N,)``; see `Batch`.
+        labels: Class numbers of x on its device, ``(N,)`` or for each model ``(R, N)``; see
+            `Batch`.
+        apart: Whether each model has series of its own: x then is all of theirs, those of one model
+            behind those of another, as many of each; ``labels`` are, too.
     """
 
     objective: Objective
@@ -108,11 +111,17 @@ class Task:
     repeats: bool = False
     times: Tensor | None = None
     labels: Tensor | None = None
+    apart: bool = False
+
+    @property
+    def n_series(self) -> int:
+        """That a model learns from."""
+        return len(self.x) // len(self.seeds) if self.apart else len(self.x)
 
     @property
     def n_in_batch(self) -> int:
         """Series of a batch from x."""
-        return self.batch_size if self.repeats else min(self.batch_size, len(self.x))
+        return self.batch_size if self.repeats else min(self.batch_size, self.n_series)
 
 
 def fit_loop(
@@ -184,7 +193,7 @@ def _look(state: TrainingState, task: Task, recent: list[Tensor]) -> None:
 
 
 def _trouble(what: str, task: Task, r: int, step: int) -> str:
-    n, seed = len(task.x), task.seeds[r]
+    n, seed = task.n_series, task.seeds[r]
     if task.feed is None:
         rows = batch_rows(seed, step, n, task.n_in_batch).tolist()
     else:
@@ -211,7 +220,7 @@ class _Stepper:
     def __init__(self, state: TrainingState, task: Task) -> None:
         self.state, self.task = state, task
         x = task.x
-        self.n, _, self.length = x.shape
+        self.n, self.length = task.n_series, x.shape[-1]
         self.batch_size = task.n_in_batch
         self.part = task.group.part(self.batch_size)
         self.observed, self.fetch = None, None
@@ -280,6 +289,9 @@ class _Stepper:
                 for k in range(_SCHEDULED)
             ]
             self.rows = torch.from_numpy(np.array(rows)).to(self.index.device)  # (steps, R, B)
+            if self.task.apart:
+                numbers = torch.arange(len(self.task.seeds), device=self.index.device)
+                self.rows += self.n * numbers[:, None]
             self.rows_from = step
         self.index.copy_(self.rows[step - self.rows_from])
         return self.index
@@ -321,7 +333,9 @@ class _Stepper:
         if x is None:
             x, mask = task.x[index], None if mask is None else mask[index]
         times = None if task.times is None else task.times[index]
-        labels = None if task.labels is None else task.labels[index]
+        labels = task.labels
+        if labels is not None:
+            labels = labels.expand(len(index), -1).gather(1, index)
         start = torch.zeros(len(index), dtype=torch.int64, device=x.device)
         if self.length > task.max_length:
             start = draws.integers(Stream.WINDOW, self.length - task.max_length + 1)
@@ -372,15 +386,20 @@ class _Stepper:
 
 @contextmanager
 def _quick_products(task: Task) -> Iterator[None]:
-    """TF32 for the network's float32 products on a GPU, if the precision is ours to choose."""
+    """TF32 for the network's float32 products on a GPU, if the precision is ours to choose.
+
+    Ways to convolve are tried out for each shape: the one that is taken unseen works by Fourier
+    transforms, which is half of a step of TS-TCC.
+    """
     products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = products.allow_tf32, convolutions.allow_tf32
+    before = products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark
     products.allow_tf32 = before[0] or task.precision == "auto"
     convolutions.allow_tf32 = task.precision == "auto"  # where torch's own default is True
+    convolutions.benchmark = True
     try:
         yield
     finally:
-        products.allow_tf32, convolutions.allow_tf32 = before
+        products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark = before
 
 
 def _autocast(task: Task) -> AbstractContextManager[Any]:

@@ -61,7 +61,7 @@ def run_phase(
     progress: bool = False,
     callbacks: Sequence[Callback] = (),
     found_only: bool = False,
-) -> dict[str, Any]:
+) -> list[dict[str, Any]]:
     """Train ``module`` in place; what is in the phase's own folder is gone on with, or taken over.
 
     Where several processes train together, each of them does all of a phase: labels are few, and a
@@ -69,19 +69,20 @@ def run_phase(
 
     Args:
         phase: What to do.
-        module: Starts from its weights. Afterwards it is in evaluation mode and nothing of it is
-            frozen.
-        folder: Holds a folder for each phase, ``2-fine-tune``; None keeps nothing.
+        module: Starts from its weights; a stack of as many networks as the task has seeds.
+            Afterwards it is in evaluation mode and nothing of it is frozen.
+        folder: Holds a folder for each phase, ``2-fine-tune``, of one network; None keeps nothing.
         progress: Show a bar.
         callbacks: See ``fit``; one that returns True ends this phase.
         found_only: Do not train; an error if the phase has not ended in an earlier call.
 
     Returns:
-        ``loss`` of each step and ``seconds`` of training.
+        Of each network, ``loss`` of each step and ``seconds`` of training.
     """
     start = fingerprint(*(value.cpu().numpy() for value in module.state_dict().values()))
-    state = new_state(module, phase.new_optimizer, averages=False)
-    rates = LearningRates([phase.lr], [phase.lr_schedule], 0, phase.n_steps)
+    n_models = len(phase.task.seeds)
+    state = new_state(module, phase.new_optimizer, averages=False, n_models=n_models)
+    rates = LearningRates([phase.lr] * n_models, [phase.lr_schedule] * n_models, 0, phase.n_steps)
     checkpoint = None
     if folder is not None:
         file = phase_file(folder, phase.number, phase.name)
@@ -97,7 +98,7 @@ def run_phase(
         if checkpoint is not None:
             checkpoint.write(state, facts)
     module.eval()
-    return {"loss": state.losses[0], **facts[0]}
+    return [{"loss": losses, **facts[0]} for losses in state.losses]
 
 
 def phase_folder(folder: str | os.PathLike[str], number: int, name: str) -> Path:

@@ -11,7 +11,7 @@ few integer operations on the device: the same bits on a CPU and on a GPU, and p
 
 from collections.abc import Sequence
 from enum import IntEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 
 import numpy as np
@@ -43,6 +43,7 @@ class Stream(IntEnum):
 
 
 _VIEWS = 2  # a purpose has numbers of its own for each
+_SITES = 64  # places of a network that drop, at most
 _HALVES = 1 << 16  # values of half an integer
 _APART = -1640531527  # 2^32 / golden ratio: what it multiplies lies far apart
 
@@ -87,6 +88,7 @@ class StepDraws:
     ) -> None:
         self.keys, self.step, self.counter, self.dtype = keys, step, counter, dtype
         self.rank = rank
+        self._hashed: dict[tuple[Stream, int], Tensor] = {}
 
     def keep(
         self,
@@ -132,12 +134,25 @@ class StepDraws:
 
     def _bits(self, stream: Stream, view: int, start: int, stop: int, site: int = 0) -> Tensor:
         """Hashes of a run of places for each model, ``(R, stop - start)`` in int32."""
-        key, step_key = self.keys[stream, view].unsqueeze(-1)  # (R, 1) each
-        bits = _mix(self._places(start, stop) * _APART + key)
-        return _mix(bits ^ _mix(self.counter + _int32(site * _APART) + step_key))
+        if site >= _SITES:
+            raise ValueError(f"site is {site}; a network can drop in {_SITES} places")
+        hashed = self._hash_places(stream, view, start, stop)
+        return _mix(hashed ^ self._words[stream, view, site, :, None])
 
-    def _places(self, start: int, stop: int) -> Tensor:
-        return torch.arange(start, stop, dtype=torch.int32, device=self.keys.device)
+    @cached_property
+    def _words(self) -> Tensor:
+        """What is of this step in the hashes, ``(streams, views, sites, R)``."""
+        sites = torch.arange(_SITES, dtype=torch.int32, device=self.keys.device) * _APART
+        return _mix(self.keys[:, :, 1:] + (self.counter + sites[:, None]))
+
+    def _hash_places(self, stream: Stream, view: int, start: int, stop: int) -> Tensor:
+        """What is of places in them, ``(R, stop - start)``; all sites of a step share it."""
+        longest = self._hashed.get((stream, view))
+        if longest is None or longest.shape[1] < stop:
+            places = torch.arange(stop, dtype=torch.int32, device=self.keys.device)
+            longest = _mix(places * _APART + self.keys[stream, view, 0, :, None])
+            self._hashed[stream, view] = longest
+        return longest[:, start:stop]
 
 
 class RowDraws(StepDraws):
@@ -152,15 +167,11 @@ class RowDraws(StepDraws):
         super().__init__(draws.keys, 0, torch.zeros_like(draws.counter), draws.dtype)
         self.rows = rows.to(torch.int32)
 
-    def _places(self, start: int, stop: int) -> Tensor:
+    def _hash_places(self, stream: Stream, view: int, start: int, stop: int) -> Tensor:
         n = (stop - start) // self.rows.shape[-1]  # of each row
         places = torch.arange(n, dtype=torch.int32, device=self.rows.device)
-        return (self.rows[..., None] * n + places).flatten(1)
-
-
-def _int32(x: int) -> int:
-    """As 32 bits hold it."""
-    return (x + (1 << 31)) % (1 << 32) - (1 << 31)
+        places = (self.rows[..., None] * n + places).flatten(1)
+        return _mix(places * _APART + self.keys[stream, view, 0, :, None])
 
 
 def _threshold(probability: float) -> int:

@@ -34,10 +34,13 @@ class TrainingState:
     losses: list[list[float]] = field(default_factory=lambda: [[]])
 
 
-def new_state(module: Encoder, new_optimizer: NewOptimizer, averages: bool = True) -> TrainingState:
-    """The beginning of training."""
+def new_state(
+    module: Encoder, new_optimizer: NewOptimizer, averages: bool = True, n_models: int = 1
+) -> TrainingState:
+    """The beginning of training, of a network or a stack of ``n_models``."""
     averaged = copy.deepcopy(module).requires_grad_(False) if averages else module
-    return TrainingState(module, new_optimizer(module.parameters()), averaged)
+    losses: list[list[float]] = [[] for _ in range(n_models)]
+    return TrainingState(module, new_optimizer(module.parameters()), averaged, losses=losses)
 
 
 def stack_states(states: Sequence[TrainingState], new_optimizer: NewOptimizer) -> TrainingState:

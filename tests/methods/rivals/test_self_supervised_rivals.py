@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from softclt import fit_many
 from softclt.encoders.tcc import Features
 from softclt.methods import CPC, SSLECG, SimCLR
 from softclt.methods.rivals.cpc import Prediction, Recurrent
@@ -39,6 +40,22 @@ def walks(rng):
 def test_training_lowers_the_loss(method, walks):
     losses = method(**SMALL).fit(walks).history_["loss"]
     assert np.mean(losses[-5:]) < np.mean(losses[:5])
+
+
+@pytest.mark.parametrize("method", [SimCLR, CPC, SSLECG])
+def test_a_stack_of_seeds_is_what_each_is_alone(method, walks, monkeypatch):
+    monkeypatch.setattr(method, "_stack_size", lambda self, x: 100)
+    settings = [{"random_state": 0}, {"random_state": 1}]
+    if method is SimCLR:
+        settings.append({"random_state": 0, "tau_instance": 5.0})
+    # Small steps: what a ReLU or Adam makes of a rounding grows with them.
+    shared = SMALL | {"precision": "float64", "max_iter": 10, "lr": 1e-4}
+    together = fit_many([method(**shared | own) for own in settings], walks)
+    for model, own in zip(together, settings, strict=True):
+        assert model.history_["trained_together"] == len(settings)
+        alone = method(**shared | own).fit(walks)
+        np.testing.assert_allclose(model.history_["loss"], alone.history_["loss"], rtol=1e-6)
+        np.testing.assert_allclose(model.transform(walks), alone.transform(walks), atol=1e-5)
 
 
 def test_soft_targets_change_what_simclr_learns_and_sharp_ones_do_not(walks):

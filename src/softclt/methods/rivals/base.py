@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from softclt import augment
 from softclt.assignments import instance_weights
 from softclt.encoders import TCCEncoder
-from softclt.methods.base import RepresentationLearner
+from softclt.methods.base import SOFTNESS_AND_SEED, RepresentationLearner
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.tstcc import adam, check_encoder_and_views
 from softclt.training import StepDraws
@@ -27,6 +27,8 @@ class Rival(RepresentationLearner):
     """
 
     _averages = False
+    _numbers_a_step = 4_000
+    _varies = SOFTNESS_AND_SEED
 
     # Hard between series, unless a method has these as parameters.
     tau_instance: float | None = None

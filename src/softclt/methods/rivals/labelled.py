@@ -212,7 +212,7 @@ class LabelledRival(Rival, LabelLearner):
         folder = None if checkpoint is None else Path(checkpoint)
         self._given = Given(x[own >= 0], own[own >= 0], n_drawn, n_steps)
         try:
-            facts = run_phase(
+            (facts,) = run_phase(
                 phase,
                 network,
                 folder,
