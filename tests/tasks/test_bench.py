@@ -316,3 +316,74 @@ def test_the_estimate_grows_with_the_work_and_learns_from_results(suite, out):
     seconds, learned = estimate(make_plan(suite("hard"), out))
     assert learned
     assert seconds > 100 * estimate(small)[0]
+
+
+def test_parameters_of_a_data_set_are_in_its_lines_and_found_again(tmp_path):
+    text = SUITE.replace(
+        "[mine.configurations]\n",
+        "[mine.sets]\n'*/waves' = { lr = 0.5 }\n[mine.configurations]\n",
+        1,
+    )
+    (tmp_path / "mine.toml").write_text(text)
+    suite = read_suite(str(tmp_path / "mine.toml"), configurations=["hard", "two"], seeds=1)
+    out = tmp_path / "results.jsonl"
+    lines = run_plan(make_plan(suite, out), out)
+    rates = {(line.dataset, line.configuration): line.params["lr"] for line in lines}
+    assert {rate for (name, _), rate in rates.items() if name == "test/waves"} == {0.5}
+    assert {rate for (name, _), rate in rates.items() if name == "test/ragged"} == {1e-3}
+    assert not make_plan(suite, out).units
+
+
+FEW = """
+[few]
+task = "semi_supervised"
+data = ["test/waves"]
+seeds = 2
+options = { shares = [20, 50] }
+params = { max_iter = 2, device = "cpu" }
+[few.configurations]
+untrained = { params = { tau_instance = "none", max_iter = 0, output_dims = 4, depth = 1 } }
+catcc = { method = "catcc", params = { widths = [4], hidden_dims = 4, label_iter = 2 } }
+[few.configurations.tuned]
+method = "tstcc"
+params = { widths = [4], hidden_dims = 4 }
+options = { classifier = "svm" }
+"""
+
+
+@pytest.fixture
+def few(tmp_path):
+    (tmp_path / "few.toml").write_text(FEW)
+    (unit,) = make_plan(read_suite(str(tmp_path / "few.toml"))).units
+    return unit
+
+
+def test_whole_runs_in_one_go_have_the_lines_of_each_alone(few):
+    together, alone = (by_line(scoring.run_unit(few, at_once=once)) for once in (True, False))
+    assert {line[1:] for line in together} == {line[1:] for line in alone} == few.todo
+    for line, result in together.items():
+        assert result.identity() == alone[line].identity()
+        assert result.metrics == alone[line].metrics
+    assert (
+        together["test/waves", "catcc", 0].trained_together == 4
+    )  # with the untrained row, which has its options
+
+
+def test_where_runs_in_one_go_fail_each_is_run_alone_and_one_line_has_the_error(few, monkeypatch):
+    plain = scoring.tasks["semi_supervised"]
+
+    def run(model, data, **options):
+        if type(model).__name__ == "CATCC" and model.random_state == 1:
+            raise ValueError("no luck")
+        return plain(model, data, **options)
+
+    def fail(models, data, **options):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setitem(scoring.tasks._items, "semi_supervised", run)
+    monkeypatch.setitem(scoring.tasks._tags["semi_supervised"], "together", fail)
+    with pytest.warns(UserWarning, match="4 runs in one go failed .out of memory.; each is run al"):
+        lines = by_line(scoring.run_unit(few, at_once=True))
+    assert {line[1:] for line in lines} == few.todo
+    failed = {line: result.error for line, result in lines.items() if result.error}
+    assert failed == {("test/waves", "catcc", 1): "ValueError: no luck"}

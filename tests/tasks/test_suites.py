@@ -14,8 +14,8 @@ params = { output_dims = 4 }
 
 @pytest.fixture
 def suite(tmp_path):
-    def read(text, name="", **options):
-        (tmp_path / "mine.toml").write_text(HEAD + text)
+    def read(text, name="", head=HEAD, **options):
+        (tmp_path / "mine.toml").write_text(head + text)
         return read_suite(f"{tmp_path / 'mine.toml'}{name}", **options)
 
     return read
@@ -150,6 +150,28 @@ def test_paths_are_relative_to_the_suites_file(tmp_path):
     assert read_suite(str(path)).data == [str(tmp_path / "series.npz"), "ucr/X"]
 
 
+def test_a_data_set_has_parameters_of_its_own_in_all_rows_that_know_them(suite):
+    read = suite(
+        """
+[mine.sets]
+"ucr/*" = { lr = 0.1, max_segments = 5 }
+"ucr/Wafer" = { lr = 0.2 }
+[mine.configurations]
+one = {}
+two = { replicas = 2 }
+other = { method = "tstcc", params = { widths = [4] } }
+""",
+        head="[mine]\ndata = ['ucr/*']\n",
+    )
+    assert rows(read)["one"].model.lr == 1e-3
+    assert read.on_set("uea/Wafer") is read
+    some, wafer = rows(read.on_set("ucr/Adiac")), rows(read.on_set("ucr/Wafer"))
+    assert (some["one"].model.lr, wafer["one"].model.lr) == (0.1, 0.2)
+    assert wafer["two"].model.estimator.lr == 0.2
+    assert (wafer["other"].model.lr, wafer["other"].model.max_segments) == (0.2, 5)
+    assert rows(read)["other"].model.max_segments == 8  # the suite itself stays as it is
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -171,6 +193,10 @@ def test_paths_are_relative_to_the_suites_file(tmp_path):
             "select is 'best'; expected one of 'train', 'unlabelled', 'oracle'",
         ),
         ("task = 'sorting'\n[mine.configurations.a]", "unknown task 'sorting'"),
+        (
+            "[mine.sets]\n'ucr/*' = { widths = [4] }\n[mine.configurations.a]",
+            "the suite 'mine' sets 'widths' on ucr/\\*; no method of it has that",
+        ),
     ],
 )
 def test_what_a_suite_gets_wrong_is_told_before_anything_runs(suite, text, message):

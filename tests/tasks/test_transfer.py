@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from softclt import TS2Vec, evaluate
+from softclt import CATCC, TSTCC, TS2Vec, evaluate, fit_many
 from softclt.data import ValidatedDataset, datasets, waves
 from softclt.methods import methods
-from softclt.tasks import transfer
+from softclt.methods.base import RepresentationLearner
+from softclt.tasks import evaluate_many, transfer
 from softclt.tasks.fine_tuning import Target, fine_tune
 
 TINY = {"output_dims": 8, "hidden_dims": 8, "depth": 3, "max_iter": 10, "tau_instance": None}
@@ -132,8 +133,7 @@ def test_several_shares_have_names_of_their_own():
 
 def test_a_source_is_learned_once_for_several_targets(monkeypatch):
     fits = []
-    plain = TS2Vec.fit
-    monkeypatch.setattr(TS2Vec, "fit", lambda self, *a, **k: fits.append(1) or plain(self, *a, **k))
+    monkeypatch.setattr(transfer, "fit_many", lambda m, X: fits.append(1) or fit_many(m, X))
     first = run(group(), mode="probe")
     run(group(2, "made/C"), mode="probe")
     assert len(fits) == 1
@@ -145,10 +145,9 @@ def test_a_source_is_learned_once_for_several_targets(monkeypatch):
 def test_the_validation_part_of_a_set_chooses(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        transfer, "fine_tune", lambda start, target, steps: (seen.append(target), (None, 1.0))[1]
+        transfer, "fine_tune", lambda start, targets, steps: seen.extend(targets) or [(len, 1.0)]
     )
     monkeypatch.setattr(transfer._Pair, "scores", lambda self, predicted: {"accuracy": 0.0})
-    monkeypatch.setattr(transfer._Pair, "timed", lambda self, name, do: name == "predict" or do())
     data = group()
     parts = (data.X_train, data.y_train, data.X_test, data.y_test, data.meta)
     run(ValidatedDataset(*parts, X_val=data.X_test[:7], y_val=data.y_test[:7]))
@@ -167,17 +166,18 @@ def test_of_equally_good_numbers_of_steps_the_smallest_is_chosen_and_the_first_w
     data = group()
     nothing = data.X_test[:0], data.y_test[:0]
     model = fitted()
-    predict, epochs = fine_tune(model, Target(data.X_train, data.y_train, *nothing), [9, 3])
-    assert epochs == 1  # three steps of eight
+    blind = Target(data.X_train, data.y_train, *nothing)
     unlike = Target(data.X_train, data.y_train, data.X_test[:2], np.array([7, 7]))
-    assert fine_tune(model, unlike, [6, 3])[1] == 1
+    (predict, epochs), (_, other) = fine_tune([model, model], [blind, unlike], [9, 3])
+    assert epochs == other == 1  # three steps of eight
     assert set(predict(data.X_test)) <= {0, 1, 2}
 
 
 def test_more_steps_are_taken_where_the_validation_part_is_better_for_it():
     data = group()
     target = Target(data.X_train, data.y_train, data.X_test, data.y_test)
-    assert fine_tune(fitted(), target, [1, 90])[1] == 30
+    ((_, epochs),) = fine_tune([fitted()], [target], [1, 90])
+    assert epochs == 30
 
 
 @pytest.mark.parametrize(
@@ -193,3 +193,20 @@ def test_more_steps_are_taken_where_the_validation_part_is_better_for_it():
 def test_wrong_options_are_told(options, message):
     with pytest.raises(ValueError, match=message):
         run(group(), **options)
+
+
+@pytest.mark.parametrize("mode", ["fine-tune", "probe", "direct"])
+def test_many_models_score_as_each_alone(mode, monkeypatch):
+    monkeypatch.setattr(RepresentationLearner, "_stack_size", lambda self, x: 100)
+    tiny = {"widths": (4, 8), "hidden_dims": 8, "timesteps": 2, "batch_size": 16, "max_iter": 5}
+    tiny |= {"precision": "float64"}
+    models = [MODEL, TSTCC(**tiny), TSTCC(**tiny, tau_instance=None)]
+    if mode == "direct":
+        models += [CATCC(**tiny, label_iter=5), methods["fixmatch"](widths=(4, 8), max_iter=5)]
+    options = {"mode": mode, "source": list(GROUPS), "share": 40, "steps": [3, 6]}
+    together = evaluate_many("transfer", models, group(), seeds=[0, 1], **options)
+    monkeypatch.setattr(transfer, "_LEARNED", {})
+    alone = [evaluate("transfer", m, group(), s, **options) for m in models for s in (0, 1)]
+    for one, other in zip(together, alone, strict=True):
+        assert one.identity() == other.identity()
+        assert one.metrics == pytest.approx(other.metrics)

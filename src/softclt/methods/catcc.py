@@ -283,7 +283,7 @@ def _train_classifiers(
     frozen = name == "classifier"
     fitted = fit_classifiers_together(
         [model for model, _ in each],
-        call.X,
+        [own.X for _, own in each],
         [own.labels for _, own in each],
         Lesson(name, number + 1, frozen, n_steps=lead.label_iter, folder=call.folder),
         callbacks=call.callbacks,

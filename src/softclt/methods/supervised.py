@@ -84,25 +84,25 @@ def fit_classifier(
         The network, and ``loss`` by step and ``seconds`` of its training.
     """
     (fitted,) = fit_classifiers_together(
-        [learner], X, [labels], lesson, callbacks=callbacks, found_only=found_only
+        [learner], [X], [labels], lesson, callbacks=callbacks, found_only=found_only
     )
     return fitted
 
 
 def fit_classifiers_together(
     learners: Sequence[RepresentationLearner],
-    X: Floats,
+    X: Sequence[Floats],
     labels: Sequence[PartialLabels],
     lesson: Lesson,
     *,
     callbacks: Sequence[Callback] = (),
     found_only: bool = False,
 ) -> list[tuple[ClassifierNetwork, dict[str, Any]]]:
-    """`fit_classifier` of several learners, each with labels of its own.
+    """`fit_classifier` of several learners, each with series and labels of its own.
 
     On a GPU those with equally many labels and the same network take their steps as one stack.
     """
-    pupils = [_pupil(*pair, X, lesson) for pair in zip(learners, labels, strict=True)]
+    pupils = [_pupil(*own, lesson) for own in zip(learners, X, labels, strict=True)]
     groups: dict[Any, list[int]] = {}
     for i, pupil in enumerate(pupils):
         groups.setdefault(i if lesson.folder is not None else pupil.kind(), []).append(i)
@@ -144,7 +144,7 @@ class _Pupil:
 
 
 def _pupil(
-    learner: RepresentationLearner, labels: PartialLabels, X: Floats, lesson: Lesson
+    learner: RepresentationLearner, X: Floats, labels: PartialLabels, lesson: Lesson
 ) -> _Pupil:
     seed = phase_seed(learner.seed_, lesson.number)
     device, known = torch.device(learner.device_), labels.known

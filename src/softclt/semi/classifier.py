@@ -345,7 +345,7 @@ def fit_classifiers(
     networks: dict[int, ClassifierNetwork] = {}
     for lesson, places in lessons.items():
         own, shown = [learners[i] for i in places], [read[i] for i in places]
-        fitted = fit_classifiers_together(own, X, shown, lesson)
+        fitted = fit_classifiers_together(own, [X] * len(own), shown, lesson)
         networks |= {i: network for i, (network, _) in zip(places, fitted, strict=True)}
     for i, (classifier, learner) in enumerate(zip(classifiers, learners, strict=True)):
         classifier._end(learner, networks.get(i), X, read[i])

@@ -49,10 +49,7 @@ def fit_without_labels(models: Sequence[Any], X: Floats) -> list[Any]:
 
     Models whose first phase is the same share one. A model that needs labels stays as it is.
     """
-    first: list[Any] = []
-    for model in models:
-        own = model.first_phase() if isinstance(model, LabelLearner) else None
-        first.append(model if own is None else own)
+    first = [first_phase_of(model) for model in models]
     learns = [one for one in first if not needs_labels(one)]
     distinct = {_training(one): one for one in reversed(learns)}  # the first of each kind stays
     ours = [one for one in distinct.values() if isinstance(one, RepresentationLearner)]
@@ -64,6 +61,12 @@ def fit_without_labels(models: Sequence[Any], X: Floats) -> list[Any]:
         if not needs_labels(one):
             model.device_ = getattr(distinct[_training(one)], "device_", "cpu")  # results tell it
     return [one if needs_labels(one) else distinct[_training(one)] for one in first]
+
+
+def first_phase_of(model: Any) -> Any:
+    """What is to be trained without labels, unfitted: a model itself, or its first phase."""
+    own = model.first_phase() if isinstance(model, LabelLearner) else None
+    return model if own is None else own
 
 
 def _training(model: Any) -> str:

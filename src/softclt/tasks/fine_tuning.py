@@ -10,7 +10,7 @@ from softclt.data.labels import Ints
 from softclt.methods.base import RepresentationLearner
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labels import read_labels
-from softclt.methods.supervised import Lesson, class_probabilities, fit_classifier
+from softclt.methods.supervised import Lesson, class_probabilities, fit_classifiers_together
 from softclt.tasks.few_labels import Predict
 from softclt.validation import Floats
 
@@ -33,33 +33,46 @@ class Target:
 
 
 def fine_tune(
-    model: RepresentationLearner, target: Target, steps: Sequence[int] = STEPS
-) -> tuple[Predict, float]:
-    """What predicts labels after all weights went on learning, and the number of epochs chosen.
+    models: Sequence[RepresentationLearner],
+    targets: Sequence[Target],
+    steps: Sequence[int] = STEPS,
+) -> list[tuple[Predict, float]]:
+    """For each model, what predicts labels after all its weights went on learning, and how long.
 
     Each number of steps is a training of its own from the same start. The most accurate on the
-    validation part is taken, the shortest of equals; the first where there is no such part.
+    validation part is taken, the shortest of equals; the first where there is no such part. On a
+    GPU, models take their steps side by side.
 
     Args:
-        model: Fitted; it stays as it is.
-        target: Labelled series.
+        models: Fitted; they stay as they are.
+        targets: Labelled series of each.
         steps: To choose from.
+
+    Returns:
+        Of each, what predicts, and passes over the labelled series.
     """
-    labels = read_labels(target.y, len(target.X))
-    n_series = len(target.X)
-    steps_a_pass = n_series // min(model.batch_size, n_series)
-    best: tuple[float, Predict, float] | None = None
+    best: dict[int, tuple[float, Predict, float]] = {}
     for n_steps in sorted(set(steps)):
-        lesson = Lesson("fine-tune", from_scratch=model.n_iter_ == 0, n_steps=n_steps)
-        network, _ = fit_classifier(model, target.X, labels, lesson)
-        predict = partial(_predict, model, network, labels.classes)
-        if not len(target.X_val):
-            return predict, n_steps / steps_a_pass
-        accuracy = float(np.mean(predict(target.X_val) == target.y_val))
-        if best is None or accuracy > best[0]:
-            best = accuracy, predict, n_steps / steps_a_pass
-    assert best is not None
-    return best[1:]
+        lessons: dict[Lesson, list[int]] = {}
+        for i, (model, target) in enumerate(zip(models, targets, strict=True)):
+            if i not in best or len(target.X_val):
+                lesson = Lesson("fine-tune", from_scratch=model.n_iter_ == 0, n_steps=n_steps)
+                lessons.setdefault(lesson, []).append(i)
+        for lesson, places in lessons.items():
+            labels = [read_labels(targets[i].y, len(targets[i].X)) for i in places]
+            fitted = fit_classifiers_together(
+                [models[i] for i in places], [targets[i].X for i in places], labels, lesson
+            )
+            for i, own, (network, _) in zip(places, labels, fitted, strict=True):
+                model, target = models[i], targets[i]
+                predict = partial(_predict, model, network, own.classes)
+                accuracy = 0.0
+                if len(target.X_val):
+                    accuracy = float(np.mean(predict(target.X_val) == target.y_val))
+                steps_a_pass = len(target.X) // min(model.batch_size, len(target.X))
+                if i not in best or accuracy > best[i][0]:
+                    best[i] = accuracy, predict, n_steps / steps_a_pass
+    return [best[i][1:] for i in range(len(models))]
 
 
 def _predict(

@@ -171,7 +171,7 @@ def _of_sets(
     suite: str, table: Mapping[str, Mapping[str, Any]], rows: Sequence[Row]
 ) -> dict[str, dict[str, Any]]:
     """Parameters by data set, of which each belongs to some method of the suite."""
-    known = {name for row in rows for name in row.model.get_params(deep=False)}
+    known = {name.split("__")[-1] for row in rows for name in row.model.get_params()}
     sets = {pattern: {k: _plain(v) for k, v in own.items()} for pattern, own in table.items()}
     for pattern, own in sets.items():
         for name in own:
@@ -183,8 +183,12 @@ def _of_sets(
 
 
 def _with(row: Row, params: Mapping[str, Any]) -> Row:
-    known = row.model.get_params(deep=False)
-    own = {name: value for name, value in params.items() if name in known}
+    """The row with those of the parameters that its model, or the members of it, have."""
+    own = {
+        name: params[name.split("__")[-1]]
+        for name in row.model.get_params()
+        if name.split("__")[-1] in params
+    }
     return replace(row, model=clone(row.model).set_params(**own)) if own else row
 
 

@@ -7,7 +7,9 @@ every set is scaled by its training part. See docs/transfer.md.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from sklearn.base import clone
 
 from softclt.data import Dataset, ValidatedDataset, load
 from softclt.data.labels import Ints
+from softclt.methods import fit_many
 from softclt.methods.base import RepresentationLearner
 from softclt.methods.channels import one_by_one, transform_channels, with_channels
 from softclt.metrics import label_metrics
@@ -24,10 +27,10 @@ from softclt.tasks.few_labels import (
     AUTO,
     FINE_TUNE,
     PROBE,
-    Predict,
     Shown,
     as_read,
     classifier_for,
+    first_phase_of,
     fit_on_labels,
     named_shares,
     needs_labels,
@@ -49,7 +52,71 @@ _LEARNED: dict[str, Any] = {}
 _AT_MOST = 256
 
 
-@tasks.register("transfer")
+def run_many(
+    models: Sequence[Any],
+    data: Dataset,
+    *,
+    source: str | Sequence[str] = "ucr/FordA",
+    mode: str = FINE_TUNE,
+    share: float | Sequence[float] = 100,
+    rule: str = "stratified",
+    classifier: str = AUTO,
+    steps: Sequence[int] = STEPS,
+    draw: int | None = None,
+) -> list[Outcome]:
+    """`run` of several models; on a GPU, what can be trained side by side is."""
+    check(data)
+    check_choice(mode, MODES, "mode")
+    for n_steps in steps:
+        check_range(n_steps, "each of steps", 1)
+    if mode == FINE_TUNE and classifier != AUTO:
+        raise ValueError(
+            "classifier is for the modes 'probe' and 'direct'; fine-tuning has its own"
+        )
+    for model in models:
+        _check_model(model, mode)
+    classify = {FINE_TUNE: _fine_tuned, "probe": _probed, "direct": _direct}[mode]
+    asked = [source] if isinstance(source, str) else list(source)
+    sources = {name: load(name, split="train") for name in asked}
+    if len(asked) > 1:
+        sources = {n: own for n, own in sources.items() if own.meta["name"] != data.meta["name"]}
+    shares = named_shares(share)
+    metrics: list[dict[str, float]] = [{} for _ in models]
+    seconds: list[dict[str, float]] = [{} for _ in models]
+    for share_name, per_cent in shares.items():
+        before, scores = share_name if len(shares) > 1 else "", []
+        for name, own in sources.items():
+            pairs = [
+                _Pair(model, own, data, seed_of(model, draw), rule, per_cent, times)
+                for model, times in zip(models, seconds, strict=True)
+            ]
+            scores.append(classify(pairs, classifier, steps))
+            if len(sources) > 1:
+                for found, score in zip(metrics, scores[-1], strict=True):
+                    found |= _named(before, name.rpartition("/")[2], score)
+        for found, each in zip(metrics, zip(*scores, strict=True), strict=True):
+            mean = {metric: float(np.mean([one[metric] for one in each])) for metric in each[0]}
+            found |= _named(before, "", mean)
+    readers = {FINE_TUNE: FINE_TUNE, "probe": PROBE if classifier == AUTO else classifier}
+    return [
+        Outcome(found, times, readers.get(mode) or classifier_for(model, classifier))
+        for model, found, times in zip(models, metrics, seconds, strict=True)
+    ]
+
+
+def _check_model(model: Any, mode: str) -> None:
+    if not isinstance(model, RepresentationLearner):
+        raise TypeError(
+            f"{type(model).__name__} is no method of this library; see `softclt.methods`"
+        )
+    if mode != "direct" and needs_labels(model):
+        raise ValueError(
+            f"{type(model).__name__} learns nothing without labels, and those of the source are "
+            "other classes; use mode='direct', or a method that learns without"
+        )
+
+
+@tasks.register("transfer", together=run_many)
 def run(
     model: Any,
     data: Dataset,
@@ -85,43 +152,18 @@ def run(
             the known labels of each class where the set has no such part.
         draw: Seed of the draws of labels; the model's random_state if None.
     """
-    check(data)
-    check_choice(mode, MODES, "mode")
-    for one in steps:
-        check_range(one, "each of steps", 1)
-    if not isinstance(model, RepresentationLearner):
-        raise TypeError(
-            f"{type(model).__name__} is no method of this library; see `softclt.methods`"
-        )
-    if mode == FINE_TUNE and classifier != AUTO:
-        raise ValueError(
-            "classifier is for the modes 'probe' and 'direct'; fine-tuning has its own"
-        )
-    if mode != "direct" and needs_labels(model):
-        raise ValueError(
-            f"{type(model).__name__} learns nothing without labels, and those of the source are "
-            "other classes; use mode='direct', or a method that learns without"
-        )
-    classify = {FINE_TUNE: _fine_tuned, "probe": _probed, "direct": _direct}[mode]
-    asked = [source] if isinstance(source, str) else list(source)
-    sources = {name: load(name, split="train") for name in asked}
-    if len(asked) > 1:
-        sources = {n: own for n, own in sources.items() if own.meta["name"] != data.meta["name"]}
-    shares, seed = named_shares(share), seed_of(model, draw)
-    metrics: dict[str, float] = {}
-    seconds: dict[str, float] = {}
-    for share_name, per_cent in shares.items():
-        each = []
-        for name, own in sources.items():
-            pair = _Pair(model, own, data, seed, rule, per_cent, seconds)
-            each.append(classify(pair, classifier, steps))
-            if len(sources) > 1:
-                bare = name.rpartition("/")[2]
-                metrics |= _named(share_name if len(shares) > 1 else "", bare, each[-1])
-        mean = {metric: float(np.mean([one[metric] for one in each])) for metric in each[0]}
-        metrics |= _named(share_name if len(shares) > 1 else "", "", mean)
-    readers = {FINE_TUNE: FINE_TUNE, "probe": PROBE if classifier == AUTO else classifier}
-    return Outcome(metrics, seconds, readers.get(mode) or classifier_for(model, classifier))
+    (outcome,) = run_many(
+        [model],
+        data,
+        source=source,
+        mode=mode,
+        share=share,
+        rule=rule,
+        classifier=classifier,
+        steps=steps,
+        draw=draw,
+    )
+    return outcome
 
 
 class _Pair:
@@ -147,30 +189,9 @@ class _Pair:
         self.seed, self.share, self.rule, self.seconds = seed, share, rule, seconds
         self.apart = source.X_train.shape[1] != data.X_train.shape[1]
 
-    def pretrained(self) -> Any:
-        """The model, fitted on the source without labels."""
-
-        def fit() -> Any:
-            (X,) = standardise(self.source.X_train)
-            fitted = clone(self.model).fit(one_by_one(X) if self.apart else X)
-            vars(fitted).pop("training_state_", None)  # several times the size of the model
-            return fitted
-
-        key = f"{self.source.fingerprint} {self.apart} {training_of(self.model)}"
-        fitted = self.timed("fit", lambda: _kept(key, fit))
-        self.model.device_ = fitted.device_  # results tell it
-        return fitted
-
     def known(self, y: Ints) -> Ints:
         """Rows of a part whose labels may be looked at."""
         return rows_by_share(y, {"": self.share}, self.rule, self.seed)[""]
-
-    def timed(self, name: str, do: Callable[[], Any]) -> Any:
-        """What ``do`` gives; its time is added to a phase."""
-        start = time.perf_counter()
-        result = do()
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
-        return result
 
     def scores(self, predicted: Ints) -> dict[str, float]:
         """Of labels of the target's test part."""
@@ -179,62 +200,96 @@ class _Pair:
         return {name: found[own] for name, own in _METRICS.items()}
 
 
-def _probed(pair: _Pair, classifier: str, steps: Sequence[int]) -> dict[str, float]:
+Pairs = Sequence[_Pair]  # that differ in their models alone
+
+
+def _pretrained(pairs: Pairs) -> list[Any]:
+    """The models, fitted on the source without labels."""
+    source, apart = pairs[0].source, pairs[0].apart
+    first = [first_phase_of(pair.model) for pair in pairs]
+    keys = [f"{source.fingerprint} {apart} {training_of(own)}" for own in first]
+    missing = {key: own for key, own in zip(keys, first, strict=True) if key not in _LEARNED}
+    with _timed(pairs, "fit"):
+        if missing:
+            (X,) = standardise(source.X_train)
+            fitted = fit_many(map(clone, missing.values()), one_by_one(X) if apart else X)
+            for key, own in zip(missing, fitted, strict=True):
+                vars(own).pop("training_state_", None)  # several times the size of the model
+                _keep(key, own)
+    found = [_LEARNED[key] for key in keys]
+    for pair, own in zip(pairs, found, strict=True):
+        pair.model.device_ = own.device_  # results tell it
+    return found
+
+
+def _probed(pairs: Pairs, classifier: str, steps: Sequence[int]) -> list[dict[str, float]]:
     """A probe on the embedding of the target."""
     name = PROBE if classifier == AUTO else classifier
     check_choice(name, probes.names(), "classifier of the mode 'probe'")
-    fitted, data = pair.pretrained(), pair.data
+    data, apart = pairs[0].data, pairs[0].apart
     assert data.y_train is not None
     assert data.X_test is not None
     X_train, X_test = standardise(data.X_train, data.X_test)
-    rows = pair.known(data.y_train)
-    shown = data.y_train[rows]
-
-    def embed(X: Floats) -> Floats:
-        return transform_channels(fitted, X) if pair.apart else fitted.transform(X)
-
-    def predict() -> Ints:
-        probe = probes[name](embed(X_train[rows]), shown)
-        return np.asarray(probe.predict(embed(X_test)))
-
-    return pair.scores(pair.timed("probe", predict))
+    found = []
+    for pair, fitted in zip(pairs, _pretrained(pairs), strict=True):
+        rows = pair.known(data.y_train)
+        embed = partial(transform_channels, fitted) if apart else fitted.transform
+        with _timed([pair], "probe"):
+            probe = probes[name](embed(X_train[rows]), data.y_train[rows])
+            found.append(pair.scores(np.asarray(probe.predict(embed(X_test)))))
+    return found
 
 
-def _fine_tuned(pair: _Pair, classifier: str, steps: Sequence[int]) -> dict[str, float]:
+def _fine_tuned(pairs: Pairs, classifier: str, steps: Sequence[int]) -> list[dict[str, float]]:
     """All weights, as long as the validation part says."""
-    fitted, data = pair.pretrained(), pair.data
-    assert data.X_test is not None
-    start = with_channels(fitted, data.X_train.shape[1]) if pair.apart else fitted
-    target, X_test = _target(pair)
-    predict, epochs = pair.timed("fine-tune", lambda: fine_tune(start, target, steps))
-    return pair.scores(pair.timed("predict", lambda: predict(X_test))) | {"epochs": epochs}
+    data, apart = pairs[0].data, pairs[0].apart
+    starts = _pretrained(pairs)
+    if apart:
+        starts = [with_channels(own, data.X_train.shape[1]) for own in starts]
+    targets = [_target(pair) for pair in pairs]
+    with _timed(pairs, "fine-tune"):
+        tuned = fine_tune(starts, [target for target, _ in targets], steps)
+    found = []
+    for pair, (predict, epochs), (_, X_test) in zip(pairs, tuned, targets, strict=True):
+        with _timed([pair], "predict"):
+            found.append(pair.scores(predict(X_test)) | {"epochs": epochs})
+    return found
 
 
-def _direct(pair: _Pair, classifier: str, steps: Sequence[int]) -> dict[str, float]:
+def _direct(pairs: Pairs, classifier: str, steps: Sequence[int]) -> list[dict[str, float]]:
     """A classifier that has seen the source alone."""
-    source, data = pair.source, pair.data
+    source, data = pairs[0].source, pairs[0].data
     if source.y_train is None:
         raise ValueError(f"{source.meta['name']} has no labels; the mode 'direct' learns from them")
-    if pair.apart or source.meta["classes"] != data.meta["classes"]:
+    if pairs[0].apart or source.meta["classes"] != data.meta["classes"]:
         kinds = [f"{len(own.X_train[0])} channels, {own.meta['classes']}" for own in (source, data)]
         raise ValueError(
             f"the mode 'direct' needs the same channels and classes, but {source.meta['name']} has "
             f"{kinds[0]} and {data.meta['name']} has {kinds[1]}"
         )
     assert data.X_test is not None
-    y, rows = source.y_train, pair.known(source.y_train)
-    reader = classifier_for(pair.model, classifier)
-    X_train, X_test = standardise(source.X_train, data.X_test)
-
-    fitted = pair.model if needs_labels(pair.model) else pair.pretrained()
-
-    def fit() -> Predict:
-        (predict,) = fit_on_labels([Shown(pair.model, fitted, rows, reader)], X_train, y)
-        return predict
-
-    key = f"{source.fingerprint} {training_of(pair.model)} {reader} {rows.tolist()}"
-    predict = pair.timed("labels", lambda: _kept(key, fit))
-    return pair.scores(pair.timed("predict", lambda: predict(as_read(fitted, X_test, reader))))
+    y, (X_train, X_test) = source.y_train, standardise(source.X_train, data.X_test)
+    learns = [pair for pair in pairs if not needs_labels(pair.model)]
+    fitted: dict[int, Any] = {id(pair): pair.model for pair in pairs}
+    if learns:
+        fitted |= {id(p): own for p, own in zip(learns, _pretrained(learns), strict=True)}
+    missing: dict[str, Shown] = {}
+    keys = []
+    for pair in pairs:
+        reader, rows = classifier_for(pair.model, classifier), pair.known(y)
+        keys.append(f"{source.fingerprint} {training_of(pair.model)} {reader} {rows.tolist()}")
+        if keys[-1] not in _LEARNED:
+            missing[keys[-1]] = Shown(pair.model, fitted[id(pair)], rows, reader)
+    with _timed(pairs, "labels"):
+        predict = fit_on_labels(list(missing.values()), X_train, y)
+        for key, own in zip(missing, predict, strict=True):
+            _keep(key, own)
+    found = []
+    for pair, key in zip(pairs, keys, strict=True):
+        reader = classifier_for(pair.model, classifier)
+        with _timed([pair], "predict"):
+            found.append(pair.scores(_LEARNED[key](as_read(fitted[id(pair)], X_test, reader))))
+    return found
 
 
 def _target(pair: _Pair) -> tuple[Target, Floats]:
@@ -268,10 +323,17 @@ def _named(share: str, source: str, scores: dict[str, float]) -> dict[str, float
     return {before + metric: value for metric, value in scores.items()}
 
 
-def _kept(key: str, make: Callable[[], Any]) -> Any:
-    if key not in _LEARNED:
-        made = make()
-        while len(_LEARNED) >= _AT_MOST:
-            del _LEARNED[next(iter(_LEARNED))]
-        _LEARNED[key] = made
-    return _LEARNED[key]
+@contextmanager
+def _timed(pairs: Pairs, phase: str) -> Iterator[None]:
+    """Add the time, in equal shares, to a phase of these."""
+    start = time.perf_counter()
+    yield
+    share = (time.perf_counter() - start) / len(pairs)
+    for pair in pairs:
+        pair.seconds[phase] = pair.seconds.get(phase, 0.0) + share
+
+
+def _keep(key: str, made: Any) -> None:
+    while len(_LEARNED) >= _AT_MOST:
+        del _LEARNED[next(iter(_LEARNED))]
+    _LEARNED[key] = made
