@@ -2,7 +2,7 @@
 
     python benchmarks/training.py --pypots-python pypots-env/bin/python
     python benchmarks/training.py --lengths 128 --turns 1 --steps 16    # quick
-    python benchmarks/training.py --device cuda                         # steps fit many encode
+    python benchmarks/training.py --device cuda                   # steps fit many encode tstcc
     python benchmarks/training.py --device cuda --only many --lengths 500
 
 peers, on a CPU: each time is of a fresh process that has fitted a few steps of other series, so it
@@ -25,7 +25,7 @@ import subprocess
 import sys
 import time
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import product
 from typing import Any
@@ -45,6 +45,10 @@ PAPER_TAUS = list(product([1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 20.0], [0.5, 1.0, 1.5,
 PEER_STEPS = {128: 192, 500: 96, 1500: 48}  # whole epochs: PyPOTS counts in them
 RATIO_GOALS = {"textbook, soft": 0.4, "pypots, hard": 0.4, "ours, hard": 1.05}  # our soft over it
 WARM_LENGTH, MATRIX = 48, 2048
+TSTCC_LOSSES: dict[str, dict[str, Any]] = {
+    "no auxiliary losses": {"lambda_aux": 0.0, "tau_instance": None, "tau_temporal": None},
+    "soft": {},
+}
 
 
 def walks(t: int, n: int = N) -> NDArray[np.float32]:
@@ -275,7 +279,24 @@ def many(options: Namespace) -> Rows:
     return steady(fit, len(taus), {128: 0.3, 500: 1.0}, options)
 
 
-def steady(fit: Fit, models: int, goals: dict[int, float], options: Namespace) -> Rows:
+def tstcc(options: Namespace) -> Rows:
+    """TS-TCC on series like HAR's, B = 128 and D = 9: one model, ten, and ten with soft losses."""
+    from softclt import TSTCC, fit_many
+
+    between = random_distances(4 * N).numpy()
+    for (title, losses), n_models in product(TSTCC_LOSSES.items(), (1, 10)):
+
+        def fit(t: int, n: int) -> None:
+            shared: dict[str, Any] = {"max_iter": n, "device": options.device, **losses}  # noqa: B023
+            models = [TSTCC(random_state=seed, **shared) for seed in range(n_models)]  # noqa: B023
+            X = np.random.default_rng(0).standard_normal((4 * N, 9, t), dtype=np.float32)
+            fit_many(models, X, distances=between)
+
+        rows = steady(fit, n_models, dict.fromkeys(options.lengths or [128]), options)
+        yield from (row | {"benchmark": f"TS-TCC step, {title}", "B": 128, "D": 9} for row in rows)
+
+
+def steady(fit: Fit, models: int, goals: Mapping[int, float | None], options: Namespace) -> Rows:
     """Milliseconds of one more step of one model; a first fit is not counted."""
     n = options.steps or 200
     for t in options.lengths or goals:
@@ -312,7 +333,14 @@ def against(goal: float | None, name: str, value: float, options: Namespace) -> 
     return {name: round(value, 3), "goal": goal, "reached": value <= goal}
 
 
-QUESTIONS = {"peers": peers, "steps": steps, "fit": whole_fit, "many": many, "encode": encode}
+QUESTIONS = {
+    "peers": peers,
+    "steps": steps,
+    "fit": whole_fit,
+    "many": many,
+    "encode": encode,
+    "tstcc": tstcc,
+}
 
 
 def main() -> None:
@@ -340,7 +368,9 @@ def main() -> None:
     gpu = options.device.startswith("cuda")
     where = {"device": torch.cuda.get_device_name() if gpu else "cpu", "threads": options.threads}
     where |= {"B": B, "D": 1, "load_before": round(os.getloadavg()[0], 2)}
-    for question in options.only or (["steps", "fit", "many", "encode"] if gpu else ["peers"]):
+    for question in options.only or (
+        ["steps", "fit", "many", "encode", "tstcc"] if gpu else ["peers"]
+    ):
         for row in QUESTIONS[question](options):
             print(json.dumps(row | where | row), flush=True)
 

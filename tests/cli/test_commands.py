@@ -138,6 +138,14 @@ def test_evaluate_writes_a_line_a_seed_and_goes_on_where_it_was(tmp_path):
         assert word in shown
 
 
+def test_evaluate_hands_options_to_the_task():
+    words = ["evaluate", "semi_supervised", "synthetic/waves", *TINY, "--seeds", 1, "--json"]
+    found = json.loads(softclt(*words, "--option", "shares=[20]", "--option", "rule=plain").stdout)
+    (result,) = found["results"]
+    assert (result["options"]["shares"], result["options"]["rule"]) == ([20], "plain")
+    assert "20.accuracy" in result["metrics"]
+
+
 def test_evaluate_in_json_is_what_results_are_made_of():
     words = ["evaluate", "classification", "synthetic/waves", *TINY, "--seeds", 1, "--json"]
     told = json.loads(
@@ -232,6 +240,11 @@ def test_without_a_command_help_is_shown():
         ("info {tmp}", "is not a model folder"),
         ("evaluate regression synthetic/waves", "unknown task 'regression'"),
         ("evaluate classification synthetic/waves --probe tree", "unknown probe 'tree'"),
+        (
+            "evaluate semi_supervised synthetic/waves --option shares",
+            "--option 'shares' is not KEY=VALUE, e.g. --option shares=[5,20]",
+        ),
+        ("evaluate classification synthetic/waves --option a=1", "has no option 'a'; known: probe"),
         ("evaluate classification synthetic/waves --out {tmp}/r.csv", "expected .jsonl"),
         ("classify synthetic/waves synthetic/waves --out {tmp}/p.npz", "expected .csv or .parquet"),
         ("list planets", "planets"),

@@ -100,6 +100,7 @@ app.command(
     epilog=examples(
         "softclt evaluate classification ucr/GunPoint --out results.jsonl",
         "softclt evaluate classification ucr/GunPoint --preset hard --probe svm --probe knn",
+        "softclt evaluate semi_supervised ucr/ItalyPowerDemand --option shares=[5,20]",
     ),
 )(evaluate)
 app.command(

@@ -13,7 +13,7 @@ from softclt.cli.output import (
     print_table,
     watched,
 )
-from softclt.cli.settings import build_model
+from softclt.cli.settings import build_model, parse_settings
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,6 +38,14 @@ def evaluate(
     settings: options.Settings = None,
     seeds: Annotated[int, typer.Option(min=1, help="Run with the seeds 0, 1, ...")] = 3,
     probe: Probes = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="KEY=VALUE",
+            help="Any option of the task; give it as often as needed.",
+        ),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 1,
     out: Annotated[
         Path | None, typer.Option(help="Results file, one JSON line a run; runs in it are kept.")
@@ -60,7 +68,9 @@ def evaluate(
 
     tasks[task]  # an unknown one is told the known ones before the data are read
 
-    task_options = {"probe": probe[0] if len(probe) == 1 else probe} if probe else {}
+    task_options = parse_settings(option, "--option shares=[5,20]")
+    if probe:
+        task_options["probe"] = probe[0] if len(probe) == 1 else probe
     dataset = load(data, **options.column_names(id, time, label, values))
     runs = [Run(task, model, dataset, seed, task_options) for seed in range(seeds)]
     with progress_bar(f"{task} {data}", len(runs), watched()) as advance:

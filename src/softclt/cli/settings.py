@@ -9,8 +9,10 @@ from typing import Any
 _WORDS = {"none": None, "null": None, "true": True, "false": False}
 
 
-def parse_settings(settings: Sequence[str] | None) -> dict[str, Any]:
-    """Parameters from ``key=value`` texts.
+def parse_settings(
+    settings: Sequence[str] | None, like: str = "--set max_iter=100"
+) -> dict[str, Any]:
+    """Parameters from ``key=value`` texts that were given with a flag, as in the example ``like``.
 
     Example:
         >>> parse_settings(["lr=1e-4", "tau_instance=none", "distance=tam", "progress=true"])
@@ -20,7 +22,7 @@ def parse_settings(settings: Sequence[str] | None) -> dict[str, Any]:
     for setting in settings or ():
         key, equals, text = setting.partition("=")
         if not equals or not key.strip():
-            raise ValueError(f"--set {setting!r} is not KEY=VALUE, e.g. --set max_iter=100")
+            raise ValueError(f"{like.split()[0]} {setting!r} is not KEY=VALUE, e.g. {like}")
         parsed[key.strip()] = parse_value(text.strip())
     return parsed
 
