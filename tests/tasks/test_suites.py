@@ -170,6 +170,8 @@ other = { method = "tstcc", params = { widths = [4] } }
     assert wafer["two"].model.estimator.lr == 0.2
     assert (wafer["other"].model.lr, wafer["other"].model.max_segments) == (0.2, 5)
     assert rows(read)["other"].model.max_segments == 8  # the suite itself stays as it is
+    few = read_suite("few-labels", configurations=["ts2vec soft"])  # none that has its views
+    assert few.on_set("ucr/Wafer").rows == few.rows
 
 
 @pytest.mark.parametrize(

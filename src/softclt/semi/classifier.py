@@ -266,7 +266,7 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
                 f"no series has a label of {missing.tolist()}: such series will be taken for one "
                 "of the other classes; label at least one of each",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=5,  # whoever called fit
             )
         return named
 
@@ -293,7 +293,7 @@ def fit_classifiers(
 ) -> None:
     """Fit classifiers on the same series, each with labels of its own.
 
-    What can be trained side by side is, on a GPU: all but the phases that look at labels alone.
+    On a GPU, what can be trained side by side is.
 
     Args:
         classifiers: Fitted in place.
@@ -305,8 +305,11 @@ def fit_classifiers(
         raise ValueError("checkpoint is for a single classifier; fit them one after the other")
     folder = None if checkpoint is None else Path(checkpoint)
     X = check_series(X, min_length=2)
-    read = [read_labels(y, len(X), c.unlabelled) for c, y in zip(classifiers, labels, strict=True)]
-    learners = [c._begin(own) for c, own in zip(classifiers, read, strict=True)]
+    read: list[PartialLabels] = []
+    learners: list[Any] = []
+    for classifier, y in zip(classifiers, labels, strict=True):
+        read.append(read_labels(y, len(X), classifier.unlabelled))
+        learners.append(classifier._begin(read[-1]))
     from_labels: dict[Any, list[int]] = {}
     alone: list[RepresentationLearner] = []
     for i, (classifier, learner) in enumerate(zip(classifiers, learners, strict=True)):

@@ -163,7 +163,7 @@ def read_suite(
         archives=archives,
         criteria=bool(table.get("criteria", False)),
         about=table.get("about", ""),
-        sets=_of_sets(wanted, table.get("sets", {}), rows),
+        sets=_of_sets(wanted, table.get("sets", {}), reader.rows(reader.chosen((), ()))[0]),
     )
 
 
