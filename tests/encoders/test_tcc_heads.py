@@ -143,3 +143,19 @@ def test_the_network_encodes_as_its_encoder():
     assert torch.equal(network(x), network.encoder(x))
     assert torch.equal(network.all_layers(x), network.encoder.all_layers(x))
     assert (network.n_layers, network.output_dims) == (2, 4)
+
+
+def test_what_is_dropped_does_not_depend_on_where_the_past_ends(heads):
+    """A GPU embeds all steps and a CPU those of the past: both drop by the same numbers."""
+    asked = []
+
+    def dropout(shape, probability):
+        asked.append(shape)
+        return torch.ones(1, *shape, dtype=torch.float64)
+
+    one, two = features(), features()
+    for end in (0, 8):
+        heads.summary(one, two, torch.full((1, 4), end), dropout)
+    assert len(asked) == 2 * 3 * len(heads.layers)
+    assert asked[: len(asked) // 2] == asked[len(asked) // 2 :]
+    assert {n_tokens for _, n_tokens, _ in asked} == {1 + 9}

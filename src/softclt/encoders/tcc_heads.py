@@ -40,26 +40,33 @@ class _TransformerLayer(nn.Module):
         self.out = Linear(dims, dims)
         self.first, self.second = Linear(dims, MLP_DIMS), Linear(MLP_DIMS, dims)
 
-    def forward(self, x: Tensor, seen: Tensor, dropout: Dropout | None) -> Tensor:
-        """Of tokens ``(R, B, S, dims)``, which see those that ``seen`` ``(R, B, S)`` is True of."""
+    def forward(
+        self, x: Tensor, seen: Tensor, dropout: Dropout | None, n_wanted: int | None = None
+    ) -> Tensor:
+        """Of tokens ``(R, B, S, dims)``, which see those that ``seen`` ``(R, B, S)`` is True of.
+
+        Only the first ``n_wanted`` of them come out, if not all.
+        """
 
         def dropped(h: Tensor) -> Tensor:
             return h if dropout is None else h * dropout(tuple(h.shape[1:]), DROPOUT)
 
-        x = x + dropped(self.out(self._attend(self.norm1(x), seen)))
+        mixed = self._attend(self.norm1(x), seen, n_wanted)
+        x = x[:, :, :n_wanted] + dropped(self.out(mixed))
         hidden = dropped(F.relu(self.first(self.norm2(x))))
         return x + dropped(self.second(hidden))
 
-    def _attend(self, x: Tensor, seen: Tensor) -> Tensor:
+    def _attend(self, x: Tensor, seen: Tensor, n_wanted: int | None) -> Tensor:
         r, b, s, dims = x.shape
         made = x.flatten(1, 2) @ self.qkv.to(x.dtype)  # (R, B * S, 3 * dims)
         parts = made.view(r * b, s, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
         query, key, value = parts  # (R * B, heads, S, dims / heads) each
+        query = query[:, :, :n_wanted]
         # Scaled by all dims, as TS-TCC has it; the usual scale has those of one head.
         mixed = F.scaled_dot_product_attention(
             query, key, value, seen.reshape(r * b, 1, 1, s), scale=dims**-0.5
         )
-        return mixed.transpose(1, 2).reshape(r, b, s, dims)
+        return mixed.transpose(1, 2).reshape(r, b, -1, dims)
 
 
 class Projection(nn.Module):
@@ -154,18 +161,28 @@ class TemporalContrast(nn.Module):
         self, one: Features, two: Features, end: Tensor, dropout: Dropout | None
     ) -> tuple[Tensor, Tensor]:
         """Of the steps of either view up to ``end`` ``(R, B)``: ``(R, B, hidden_dims)`` each."""
-        z = F.normalize(torch.cat([one.values, two.values], dim=1), dim=-1)  # (R, 2B, T, C)
-        # Every step is embedded, and those behind the end are not looked at: the shapes of a
-        # step of training are then always the same.
+        z = torch.cat([one.values, two.values], dim=1)  # (R, 2B, T, C)
+        # On a GPU every step is embedded, and those behind the end are not looked at: the shapes
+        # of a step of training are then always the same. Elsewhere they are left out.
+        n_tokens = 1 + z.shape[2]
+        last = z.shape[2] if z.is_cuda else int(end.max()) + 1
+        z = F.normalize(z[:, :, :last], dim=-1)
         seen = torch.arange(z.shape[2], device=z.device) <= torch.cat([end, end], dim=1)[..., None]
         if one.mask is not None and two.mask is not None:
-            seen = seen & torch.cat([one.mask, two.mask], dim=1)
+            seen = seen & torch.cat([one.mask, two.mask], dim=1)[..., :last]
         tokens = self.embed(z)
         own = self.token[:, None, None].expand(-1, tokens.shape[1], -1, -1).to(tokens)
         tokens = torch.cat([own, tokens], dim=2)
         seen = F.pad(seen, (1, 0), value=True)
+
+        def drawn(shape: tuple[int, ...], probability: float) -> Tensor:
+            assert dropout is not None
+            n_series, n_drawn, dims = shape  # the same numbers, however many tokens there are
+            return dropout((n_series, n_tokens, dims), probability)[:, :, :n_drawn]
+
         for layer in self.layers:
-            tokens = layer(tokens, seen, dropout)
+            wanted = 1 if layer is self.layers[-1] else None  # the summary
+            tokens = layer(tokens, seen, None if dropout is None else drawn, wanted)
         first, second = tokens[:, :, 0].chunk(2, dim=1)
         return first, second
 
