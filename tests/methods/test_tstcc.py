@@ -7,6 +7,7 @@ import torch
 from softclt import augment, fit_many, functional
 from softclt.assignments import instance_weights, temporal_weights
 from softclt.contextual import nt_xent
+from softclt.encoders import tcc_heads
 from softclt.methods import TSTCC, tstcc
 from softclt.training import Batch, StepDraws, Stream, loop
 from softclt.training.distributed import Group
@@ -301,6 +302,7 @@ def test_a_step_of_complete_series_never_waits_for_the_device(series, monkeypatc
     def refuse(self, *args):
         raise AssertionError("a number was brought to the host")
 
+    monkeypatch.setattr(tcc_heads, "_n_looked_at", lambda z, end: z.shape[2])  # as on a GPU
     model, x = untrained(series), normal(1, 5, 2, 24)
     batch = batch_of(x, temporal=model._temporal_weights(x))
     model._loss(model.module_, batch, draws_of(0))  # weights by lag are made once and kept

@@ -162,14 +162,11 @@ class TemporalContrast(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Of the steps of either view up to ``end`` ``(R, B)``: ``(R, B, hidden_dims)`` each."""
         z = torch.cat([one.values, two.values], dim=1)  # (R, 2B, T, C)
-        # On a GPU every step is embedded, and those behind the end are not looked at: the shapes
-        # of a step of training are then always the same. Elsewhere they are left out.
-        n_tokens = 1 + z.shape[2]
-        last = z.shape[2] if z.is_cuda else int(end.max()) + 1
-        z = F.normalize(z[:, :, :last], dim=-1)
+        n_tokens, n_looked_at = 1 + z.shape[2], _n_looked_at(z, end)
+        z = F.normalize(z[:, :, :n_looked_at], dim=-1)
         seen = torch.arange(z.shape[2], device=z.device) <= torch.cat([end, end], dim=1)[..., None]
         if one.mask is not None and two.mask is not None:
-            seen = seen & torch.cat([one.mask, two.mask], dim=1)[..., :last]
+            seen = seen & torch.cat([one.mask, two.mask], dim=1)[..., :n_looked_at]
         tokens = self.embed(z)
         own = self.token[:, None, None].expand(-1, tokens.shape[1], -1, -1).to(tokens)
         tokens = torch.cat([own, tokens], dim=2)
@@ -190,6 +187,15 @@ class TemporalContrast(nn.Module):
         """Of the k steps that follow, ``(R, B, k, C)``."""
         made = torch.einsum("rbh,rkhc->rbkc", summary, self.future[:, :k].to(summary))
         return made + self.future_bias[:, None, :k]
+
+
+def _n_looked_at(z: Tensor, end: Tensor) -> int:
+    """Steps of features ``(R, B, T, C)`` that the past up to ``end`` needs.
+
+    On a GPU they are all, of which attention leaves those behind the end out: the shapes of a step
+    of training are then always the same, and nothing waits for a number.
+    """
+    return z.shape[2] if z.is_cuda else int(end.max()) + 1
 
 
 class TCCNetwork(EncoderWithHeads[TCCEncoder]):
