@@ -343,6 +343,7 @@ options = { shares = [20, 50] }
 params = { max_iter = 2, device = "cpu" }
 [few.configurations]
 untrained = { params = { tau_instance = "none", max_iter = 0, output_dims = 4, depth = 1 } }
+tstcc = { method = "tstcc", params = { widths = [4], hidden_dims = 4 } }
 catcc = { method = "catcc", params = { widths = [4], hidden_dims = 4, label_iter = 2 } }
 [few.configurations.tuned]
 method = "tstcc"
@@ -364,9 +365,8 @@ def test_whole_runs_in_one_go_have_the_lines_of_each_alone(few):
     for line, result in together.items():
         assert result.identity() == alone[line].identity()
         assert result.metrics == alone[line].metrics
-    assert (
-        together["test/waves", "catcc", 0].trained_together == 4
-    )  # with the untrained row, which has its options
+    stacks = {name: line.trained_together for (_, name, _), line in together.items()}
+    assert stacks == {"untrained": 2, "tstcc": 4, "catcc": 4, "tuned": 2}  # first phases alike
 
 
 def test_where_runs_in_one_go_fail_each_is_run_alone_and_one_line_has_the_error(few, monkeypatch):

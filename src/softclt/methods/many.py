@@ -429,17 +429,20 @@ def stackable(models: Sequence[Model]) -> Iterator[list[Model]]:
     """Models that can be stacked, in the order in which the first of each group was given."""
     groups: dict[Any, list[Model]] = {}
     for i, model in enumerate(models):
-        shared = {
-            name: value
-            for name, value in model.get_params(deep=False).items()
-            if name not in model._varies
-        }
         previous = model._previous_training() if model.warm_start else None
         step = 0 if previous is None else previous.step
-        # What says nothing of itself but its address is the same only if it is the same object.
-        key = (type(model), repr(shared), step) if model._varies else i
-        groups.setdefault(key, []).append(model)
+        groups.setdefault((stack_key(model) or i, step), []).append(model)
     yield from groups.values()
+
+
+def stack_key(model: Model) -> tuple[type[Model], str] | None:
+    """The same for models that can be stacked; None for one that cannot be with any."""
+    if not model._varies:
+        return None
+    params = model.get_params(deep=False).items()
+    shared = {name: value for name, value in params if name not in model._varies}
+    # What says nothing of itself but its address is the same only if it is the same object.
+    return type(model), repr(shared)
 
 
 def chunks(items: Sequence[int], size: int) -> Iterator[Sequence[int]]:

@@ -6,9 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from softclt.data import load
+from softclt.methods.base import RepresentationLearner
+from softclt.methods.many import stack_key
 from softclt.tasks.base import Outcome, Together, of_outcome, seeded_clone, tasks
 from softclt.tasks.choices import chosen_lines, judge_job
 from softclt.tasks.embedding import EmbeddedUnit
+from softclt.tasks.few_labels import first_phase_of
 from softclt.tasks.jobs import Job, RunJobs, one_by_one
 from softclt.tasks.result import Result
 from softclt.tasks.suites import Row
@@ -44,14 +47,15 @@ def run_unit(unit: Unit, at_once: bool = False) -> Iterator[Result]:
 
 
 def _whole_runs(unit: Unit, at_once: bool) -> Iterator[Result]:
-    """Lines of a task that does more than read embeddings."""
+    """Lines of a task that does more than read embeddings; if at once, those of a stack are."""
     data = load(unit.facts.asked) if unit.data is None else unit.data
     together: Together | None = tasks.tags(unit.task).get("together") if at_once else None
-    groups: dict[str, list[tuple[Row, int]]] = {}
+    groups: dict[Any, list[tuple[Row, int]]] = {}
     for row in unit.rows:
         for seed in unit.seeds:
             if (row.name, seed) in unit.todo:
-                groups.setdefault(repr(sorted(row.options.items())), []).append((row, seed))
+                key = _stack(row.model) or (row.name, seed), repr(sorted(row.options.items()))
+                groups.setdefault(key, []).append((row, seed))
     for lines in groups.values():
         if together is not None and len(lines) > 1:
             models = [seeded_clone(row.model, seed) for row, seed in lines]
@@ -76,6 +80,12 @@ def _whole_runs(unit: Unit, at_once: bool) -> Iterator[Result]:
                 yield failed(blank, error)
                 continue
             yield of_outcome(blank, outcome, model)
+
+
+def _stack(model: Any) -> Any:
+    """The same for models whose training without labels can be one stack; None for others."""
+    first = first_phase_of(model)
+    return stack_key(first) if isinstance(first, RepresentationLearner) else None
 
 
 def score_unit(
