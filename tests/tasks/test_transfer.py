@@ -210,3 +210,15 @@ def test_many_models_score_as_each_alone(mode, monkeypatch):
     for one, other in zip(together, alone, strict=True):
         assert one.identity() == other.identity()
         assert one.metrics == pytest.approx(other.metrics)
+
+
+@pytest.mark.parametrize("mode", ["probe", "direct"])
+def test_more_models_than_are_kept_are_scored_all_the_same(mode, monkeypatch):
+    models = [clone(MODEL).set_params(max_iter=n) for n in (1, 2, 3)]
+    options = {"mode": mode, "source": "made/A", "share": 40}
+    plenty = evaluate_many("transfer", models, group(), **options)
+    monkeypatch.setattr(transfer, "_LEARNED", {})
+    monkeypatch.setattr(transfer, "_AT_MOST", 2)
+    few = evaluate_many("transfer", models, group(), **options)
+    assert [one.metrics for one in few] == [one.metrics for one in plenty]
+    assert len(transfer._LEARNED) == 2

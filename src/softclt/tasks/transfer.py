@@ -208,15 +208,17 @@ def _pretrained(pairs: Pairs) -> list[Any]:
     source, apart = pairs[0].source, pairs[0].apart
     first = [first_phase_of(pair.model) for pair in pairs]
     keys = [f"{source.fingerprint} {apart} {training_of(own)}" for own in first]
-    missing = {key: own for key, own in zip(keys, first, strict=True) if key not in _LEARNED}
+    learned = {key: _LEARNED[key] for key in keys if key in _LEARNED}
+    missing = {key: own for key, own in zip(keys, first, strict=True) if key not in learned}
     with _timed(pairs, "fit"):
         if missing:
             (X,) = standardise(source.X_train)
             fitted = fit_many(map(clone, missing.values()), one_by_one(X) if apart else X)
-            for key, own in zip(missing, fitted, strict=True):
+            for own in fitted:
                 vars(own).pop("training_state_", None)  # several times the size of the model
-                _keep(key, own)
-    found = [_LEARNED[key] for key in keys]
+            learned |= dict(zip(missing, fitted, strict=True))
+    _keep(learned)
+    found = [learned[key] for key in keys]
     for pair, own in zip(pairs, found, strict=True):
         pair.model.device_ = own.device_  # results tell it
     return found
@@ -273,22 +275,25 @@ def _direct(pairs: Pairs, classifier: str, steps: Sequence[int]) -> list[dict[st
     fitted: dict[int, Any] = {id(pair): pair.model for pair in pairs}
     if learns:
         fitted |= {id(p): own for p, own in zip(learns, _pretrained(learns), strict=True)}
+    learned: dict[str, Any] = {}
     missing: dict[str, Shown] = {}
     keys = []
     for pair in pairs:
         reader, rows = classifier_for(pair.model, classifier), pair.known(y)
         keys.append(f"{source.fingerprint} {training_of(pair.model)} {reader} {rows.tolist()}")
-        if keys[-1] not in _LEARNED:
+        if keys[-1] in _LEARNED:
+            learned[keys[-1]] = _LEARNED[keys[-1]]
+        else:
             missing[keys[-1]] = Shown(pair.model, fitted[id(pair)], rows, reader)
     with _timed(pairs, "labels"):
         predict = fit_on_labels(list(missing.values()), X_train, y)
-        for key, own in zip(missing, predict, strict=True):
-            _keep(key, own)
+    learned |= dict(zip(missing, predict, strict=True))
+    _keep(learned)
     found = []
     for pair, key in zip(pairs, keys, strict=True):
         reader = classifier_for(pair.model, classifier)
         with _timed([pair], "predict"):
-            found.append(pair.scores(_LEARNED[key](as_read(fitted[id(pair)], X_test, reader))))
+            found.append(pair.scores(learned[key](as_read(fitted[id(pair)], X_test, reader))))
     return found
 
 
@@ -333,7 +338,7 @@ def _timed(pairs: Pairs, phase: str) -> Iterator[None]:
         pair.seconds[phase] = pair.seconds.get(phase, 0.0) + share
 
 
-def _keep(key: str, made: Any) -> None:
-    while len(_LEARNED) >= _AT_MOST:
+def _keep(learned: dict[str, Any]) -> None:
+    _LEARNED.update(learned)
+    while len(_LEARNED) > _AT_MOST:
         del _LEARNED[next(iter(_LEARNED))]
-    _LEARNED[key] = made
