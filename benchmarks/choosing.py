@@ -28,7 +28,7 @@ from softclt.tasks import Result, read_results
 PREFIX = "criterion."
 HARD = {"tau_instance": None, "tau_temporal": None}
 CHOSEN = ("train", "unlabelled", "oracle")  # lines that repeat a member of the grid
-
+OF_A_RUN = ("random_state", "device")  # parameters that are no part of a configuration
 Params = Mapping[str, Any]
 Accuracy = dict[str, dict[int, float]]  # by data set and seed
 
@@ -86,7 +86,7 @@ def grid_of(lines: Sequence[Result], accuracy: str) -> Scores:
 def fixed(lines: Sequence[Result], scores: Scores, taus: Params, accuracy: str) -> Accuracy | None:
     """Accuracy with these taus wherever the grid was run; None if some of it is missing."""
     grid = [line for line in lines if "loo" in line.metrics]
-    free = {*_varying(grid), *taus, "random_state"}
+    free = {*_varying(grid), *taus, *OF_A_RUN}
     same = {k: v for k, v in grid[0].params.items() if k not in free}
     found: Accuracy = {}
     for line in lines:
@@ -191,7 +191,7 @@ def main() -> None:
 
 def _varying(lines: Sequence[Result]) -> list[str]:
     own = [{k: json.dumps(v) for k, v in line.params.items()} for line in lines]
-    names = dict.fromkeys(name for params in own for name in params if name != "random_state")
+    names = dict.fromkeys(name for params in own for name in params if name not in OF_A_RUN)
     return [name for name in names if len({params.get(name) for params in own}) > 1]
 
 
