@@ -18,8 +18,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: install
 	$(BIN)/softclt demo --out demo-results
 
+# Two processes, a file of tests at a time: files have fixtures that take long to make.
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 lint: install
 	$(BIN)/ruff format --check .
