@@ -18,9 +18,10 @@ $(STAMP): pyproject.toml constraints.txt
 demo: install
 	$(BIN)/softclt demo --out demo-results
 
-# Two processes, a file of tests at a time: files have fixtures that take long to make.
+# Two processes, a file of tests at a time: files have fixtures that take long to make. One thread each: others would
+# wait for each other in a busy loop.
 test: lint
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile
 
 lint: install
 	$(BIN)/ruff format --check .
