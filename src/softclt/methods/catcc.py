@@ -24,8 +24,9 @@ from softclt.methods.base import RepresentationLearner, methods
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
 from softclt.methods.labels import PartialLabels, read_labels
-from softclt.methods.many import batch_distances, chunks, stackable
+from softclt.methods.many import batch_distances
 from softclt.methods.signature import with_parameters_of
+from softclt.methods.stacks import chunks, stackable
 from softclt.methods.supervised import (
     Lesson,
     class_probabilities,

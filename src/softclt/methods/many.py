@@ -20,6 +20,7 @@ from softclt.distances import BatchDistances
 from softclt.distances.store import matrix_of
 from softclt.distances.streamed import SetDistances
 from softclt.irregular import uneven_times
+from softclt.methods.stacks import chunks, stackable
 from softclt.methods.streamed import feed_distances, prepare_feed
 from softclt.methods.weights import BatchWeights, stacked_temporal
 from softclt.preparation import Float32s, centre, channel_scale, scale_each_series, split_sections
@@ -423,29 +424,3 @@ _OF_DISTANCES = (
     "max_epochs",
     "device",
 )
-
-
-def stackable(models: Sequence[Model]) -> Iterator[list[Model]]:
-    """Models that can be stacked, in the order in which the first of each group was given."""
-    groups: dict[Any, list[Model]] = {}
-    for i, model in enumerate(models):
-        previous = model._previous_training() if model.warm_start else None
-        step = 0 if previous is None else previous.step
-        groups.setdefault((stack_key(model) or i, step), []).append(model)
-    yield from groups.values()
-
-
-def stack_key(model: Model) -> tuple[type[Model], str] | None:
-    """The same for models that can be stacked; None for one that cannot be with any."""
-    if not model._varies:
-        return None
-    params = model.get_params(deep=False).items()
-    shared = {name: value for name, value in params if name not in model._varies}
-    # What says nothing of itself but its address is the same only if it is the same object.
-    return type(model), repr(shared)
-
-
-def chunks(items: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    """Parts of at most so many."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]

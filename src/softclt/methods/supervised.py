@@ -18,7 +18,7 @@ from softclt.encoders.stacked import one_of, stacked
 from softclt.methods.base import RepresentationLearner
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labels import PartialLabels
-from softclt.methods.many import chunks
+from softclt.methods.stacks import chunks
 from softclt.preparation import Float32s
 from softclt.training import Batch, Callback, StepDraws
 from softclt.training.loop import Task

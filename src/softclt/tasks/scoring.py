@@ -7,7 +7,7 @@ from typing import Any
 
 from softclt.data import load
 from softclt.methods.base import RepresentationLearner
-from softclt.methods.many import stack_key
+from softclt.methods.stacks import stack_key
 from softclt.tasks.base import Outcome, Together, of_outcome, seeded_clone, tasks
 from softclt.tasks.choices import chosen_lines, judge_job
 from softclt.tasks.embedding import EmbeddedUnit

@@ -1,0 +1,35 @@
+"""Which models can take their steps side by side, and how many at a time."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from softclt.methods.base import RepresentationLearner
+
+Model = TypeVar("Model", bound="RepresentationLearner")
+
+
+def stackable(models: Sequence[Model]) -> Iterator[list[Model]]:
+    """Models that can be stacked, in the order in which the first of each group was given."""
+    groups: dict[Any, list[Model]] = {}
+    for i, model in enumerate(models):
+        previous = model._previous_training() if model.warm_start else None
+        step = 0 if previous is None else previous.step
+        groups.setdefault((stack_key(model) or i, step), []).append(model)
+    yield from groups.values()
+
+
+def stack_key(model: Model) -> tuple[type[Model], str] | None:
+    """The same for models that can be stacked; None for one that cannot be with any."""
+    if not model._varies:
+        return None
+    params = model.get_params(deep=False).items()
+    shared = {name: value for name, value in params if name not in model._varies}
+    # What says nothing of itself but its address is the same only if it is the same object.
+    return type(model), repr(shared)
+
+
+def chunks(items: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """Parts of at most so many."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
