@@ -33,10 +33,15 @@ class BatchNorm(nn.Module):
 
     In evaluation mode, and when its weights are frozen (``requires_grad`` is False), it takes the
     running statistics and leaves them as they are.
+
+    Attributes:
+        rests_when_frozen: Whether the latter holds; if not, it has statistics of each batch in
+            training mode, whoever moves its weights.
     """
 
     running_mean: Tensor  # (R, C)
     running_var: Tensor  # (R, C)
+    rests_when_frozen = True
 
     def __init__(self, n_channels: int) -> None:
         super().__init__()
@@ -48,7 +53,8 @@ class BatchNorm(nn.Module):
     def forward(self, x: Tensor, real: Tensor | None = None) -> Tensor:
         """Of ``(B, R, C, T)``; ``real`` is ``(B, R, 1, T)``, 1 at real steps and 0 at others."""
         x = x.to(self.weight.dtype)
-        learns = self.training and self.weight.requires_grad
+        rests = self.rests_when_frozen and not self.weight.requires_grad
+        learns = self.training and not rests
         if not learns or (real is None and x.shape[0] * x.shape[-1] > 1):
             flat = F.batch_norm(
                 x.flatten(1, 2),  # (B, R * C, T)

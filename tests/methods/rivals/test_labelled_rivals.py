@@ -6,8 +6,12 @@ import naive
 from softclt import SemiSupervisedClassifier, evaluate
 from softclt.data import waves
 from softclt.encoders import TCCEncoder
+from softclt.encoders.stacked import stacked
 from softclt.methods import FixMatch, MeanTeacher, SemiTime, SimCLR
+from softclt.methods.base import RepresentationLearner
 from softclt.methods.head import ClassifierNetwork
+from softclt.methods.labels import read_labels
+from softclt.methods.rivals import labelled
 from softclt.methods.rivals.labelled import Given
 from softclt.methods.rivals.semitime import halves
 from softclt.methods.rivals.teacher import Taught
@@ -111,9 +115,42 @@ def test_wrong_uses_are_told_what_to_do(method, rng):
         method(**SMALL).fit(X, shown)
 
 
+@every_one
+def test_a_stack_with_labels_of_their_own_is_what_each_is_alone(method, rng, monkeypatch):
+    monkeypatch.setattr(RepresentationLearner, "_stack_size", lambda self, x: 3)
+    sizes = []
+    monkeypatch.setattr(
+        labelled, "stacked", lambda networks: sizes.append(len(networks)) or stacked(networks)
+    )
+    X, y, _ = planted(24, rng)
+    X[3, :, 30:] = np.nan
+    small = SMALL | {"precision": "float64"}
+    settings = [small | {"random_state": seed} for seed in range(6)]
+    if method is SemiTime:  # hard and soft targets in one stack
+        settings[1] |= {"tau_instance": 20.0}
+    n_labels = [6, 6, 6, 6, 9, 9]  # stacks of three, one and two
+    labels = []
+    for n in n_labels:
+        shown = np.concatenate(
+            [rng.permutation(np.flatnonzero(y == c))[: n // 3] for c in range(3)]
+        )
+        labels.append(read_labels(np.where(np.isin(np.arange(24), shown), y, -1), 24))
+    models = [method(**own) for own in settings]
+    method.fit_labelled_many(models, X, labels, pretrained=[None] * 6)
+    assert sizes == [3, 2]
+    for model, own, shown in zip(models, settings, labels, strict=True):
+        alone = method(**own).fit_labelled(X, shown)
+        np.testing.assert_allclose(model.history_["loss"], alone.history_["loss"], rtol=1e-6)
+        for name, value in alone.network_.state_dict().items():
+            torch.testing.assert_close(
+                model.network_.state_dict()[name], value, rtol=1e-6, atol=1e-8
+            )
+
+
 def test_labelled_series_of_a_step_come_with_their_labels_again_and_again():
     labels = torch.arange(3)
-    given = Given(labels.double()[:, None, None].expand(3, 1, 4), labels, n_drawn=400, n_steps=1)
+    x = labels.double()[:, None, None].expand(3, 1, 4)
+    given = Given(x[None], labels[None], n_drawn=400, n_steps=1)
     counter = torch.tensor(0, dtype=torch.int32)
     draws = StepDraws(stream_keys([0], torch.device("cpu")), 0, counter, torch.float64)
     drawn = given.draw(draws)
@@ -139,6 +176,16 @@ def test_a_teacher_begins_as_a_copy_and_is_the_average_of_its_student(rng):
             assert naive.averaged(iterates[: step + 1], 0.9) == pytest.approx(
                 iterates[: step + 1].mean()
             )
+
+
+def test_a_teacher_answers_by_statistics_of_the_batch_that_it_is_asked_about(rng):
+    student = ClassifierNetwork(TCCEncoder(1, (4,)).double(), 1, 2, length=10).double()
+    teacher = Taught(student).train().helper.requires_grad_(False)
+    x = torch.as_tensor(rng.normal(size=(1, 8, 1, 10)))
+    with torch.no_grad():
+        answers = teacher.logits(x)
+        torch.testing.assert_close(teacher.logits(100 * x), answers, rtol=1e-4, atol=1e-4)
+        assert (teacher.eval().logits(100 * x) - answers).abs().max() > 0.1
 
 
 def test_the_classifier_of_fixmatch_is_the_teacher(rng):

@@ -16,6 +16,7 @@ from softclt.data.base import fingerprint
 from softclt.data.labels import UNLABELLED
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
+from softclt.encoders.stacked import one_of, stacked
 from softclt.methods.base import RepresentationLearner
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner
@@ -23,6 +24,7 @@ from softclt.methods.labels import PartialLabels, read_labels
 from softclt.methods.many import batch_distances
 from softclt.methods.rivals.base import Rival
 from softclt.methods.signature import with_parameters_of
+from softclt.methods.stacks import chunks, stackable
 from softclt.methods.supervised import LEAST_STEPS, new_classifier, phase_seed
 from softclt.methods.weights import BatchWeights
 from softclt.training import Callback, StepDraws, Stream, TrainingState
@@ -46,8 +48,8 @@ class Given:
     """What a step may look at besides its batch.
 
     Attributes:
-        x: The labelled series ``(N', D, T)``.
-        labels: Their class numbers ``(N',)``.
+        x: The labelled series of each model, ``(R, N', D, T)``.
+        labels: Their class numbers ``(R, N')``.
         n_drawn: How many of them are drawn for a step.
         n_steps: Steps of the whole training.
     """
@@ -59,8 +61,10 @@ class Given:
 
     def draw(self, draws: StepDraws) -> Drawn:
         """Labelled series for a step, with repeats: the few are in every one."""
-        rows = draws.integers(Stream.LABELLED, len(self.labels), (self.n_drawn,))  # (R, B')
-        return Drawn(self.x[rows], self.labels[rows])
+        n_models, n_series = self.labels.shape
+        rows = draws.integers(Stream.LABELLED, n_series, (self.n_drawn,))  # (R, B')
+        models = torch.arange(n_models, device=rows.device)[:, None]
+        return Drawn(self.x[models, rows], self.labels[models, rows])
 
 
 class LabelledRival(Rival, LabelLearner):
@@ -153,79 +157,34 @@ class LabelledRival(Rival, LabelLearner):
         with_classifier: bool = True,
     ) -> Self:
         """See `LabelLearner`; there is no phase without labels, and no encoder without them."""
-        if pretrained is not None:
-            raise ValueError(
-                f"{type(self).__name__} looks at labels from its first step on and has no "
-                "self-supervised phase to leave out; leave pretrained out"
-            )
-        self.network_ = None
-        self._begin(X, checkpoint)
-        some = observed_steps(X).any(axis=1)
-        if (labels.known & ~some).any():
-            empty = np.flatnonzero(labels.known & ~some)[0]
-            raise ValueError(f"series {empty} has a label, but no value; leave it out")
-        X, codes = X[some], labels.codes[some]
-        seed, device = phase_seed(self.seed_, 1), torch.device(self.device_)
-        seen = self._seen(X)
-        if self.mask_padding:
-            seen = seen[..., : max(2, int(series_lengths(seen).max()))]
-        x = torch.as_tensor(seen, dtype=self._dtype(), device=device)
-        own, n_steps = torch.as_tensor(codes, device=device), self._n_training_steps(x)
-        n_drawn = max(1, round(self.labelled_share * min(self.batch_size, len(x))))
-        classifier = new_classifier(self, X, len(labels.classes), seed)
-        with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
-            torch.manual_seed(torch_seed(Stream.INIT, seed, 1))
-            network = self._network(classifier).to(device=device, dtype=self._dtype())
-
-        @cache
-        def weights() -> BatchWeights:
-            between = batch_distances(self, seen, None, n_steps, device)
-            return BatchWeights(between, [self._instance_weights], x.dtype)
-
-        soft = self.tau_instance is not None and len(x) > 1
-        task = Task(
-            self._loss,
-            x,
-            (lambda rows: weights()(rows)) if soft else None,  # a phase that has ended needs none
-            temporal=None,
-            lam=self.lam,
-            seeds=[seed],
-            batch_size=self.batch_size,
-            max_length=x.shape[-1],
-            layout=self._layout,
-            precision=self.precision,
-        )
-        run = self.get_params(deep=False) | {"data": fingerprint(seen, codes)}
-        for name in ("progress", "random_state", "unlabelled", "warm_start"):
-            run.pop(name)
-        phase = Phase(
-            PHASE,
-            1,
-            task,
-            n_steps,
-            self._optimizer,
-            self.lr,
-            self.lr_schedule,
-            self._frozen,
-            run,
-        )
-        folder = None if checkpoint is None else Path(checkpoint)
-        self._given = Given(x[own >= 0], own[own >= 0], n_drawn, n_steps)
-        try:
-            (facts,) = run_phase(
-                phase,
-                network,
-                folder,
-                progress=self.progress,
-                callbacks=callbacks,
-            )
-            self.network_ = self._trained(network, len(facts["loss"]))
-        finally:
-            del self._given  # the model is not to keep the series
-        self.module_, self.classes_ = self.network_.encoder, labels.classes
-        self.n_iter_ = len(facts["loss"])
-        self.history_ = {"loss": facts["loss"], "seconds": {"training": facts["seconds"]}}
+        _refuse(self, pretrained)
+        _fit_stack([self], X, [labels], checkpoint, callbacks)
         return self
+
+    @staticmethod
+    def fit_labelled_many(
+        learners: Sequence[Any],
+        X: Floats,
+        labels: Sequence[PartialLabels],
+        *,
+        pretrained: Sequence[RepresentationLearner | None],
+        with_classifier: bool = True,
+    ) -> None:
+        """See `LabelLearner`; those with equally many labels take their steps as one stack."""
+        for learner, before in zip(learners, pretrained, strict=True):
+            _refuse(learner, before)
+        own = {id(learner): some for learner, some in zip(learners, labels, strict=True)}
+        for group in stackable(learners):
+            alike: dict[tuple[int, int], list[Any]] = {}
+            for learner in group:
+                shown = own[id(learner)]
+                key = int(shown.known.sum()), len(shown.classes)
+                alike.setdefault(key, []).append(learner)
+            x = torch.empty(0, X.shape[-1], device=group[0]._torch_device())
+            for models in alike.values():
+                for part in chunks(range(len(models)), group[0]._stack_size(x)):
+                    some = [models[i] for i in part]
+                    _fit_stack(some, X, [own[id(model)] for model in some])
 
     def _begin(self, X: Floats, checkpoint: str | os.PathLike[str] | None) -> None:
         """Checks, scaling, seed and first weights: what ``fit`` does before its first step."""
@@ -248,3 +207,99 @@ class LabelledRival(Rival, LabelLearner):
             "this model was fitted with labels; training cannot go on from there: "
             "leave training=True of save out"
         )
+
+
+def _refuse(learner: LabelledRival, pretrained: RepresentationLearner | None) -> None:
+    if pretrained is not None:
+        raise ValueError(
+            f"{type(learner).__name__} looks at labels from its first step on and has no "
+            "self-supervised phase to leave out; leave pretrained out"
+        )
+
+
+def _fit_stack(
+    models: Sequence[LabelledRival],
+    X: Floats,
+    labels: Sequence[PartialLabels],
+    checkpoint: str | os.PathLike[str] | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> None:
+    """Train models that can be stacked, with equally many labels of as many classes each."""
+    lead, some = models[0], observed_steps(X).any(axis=1)
+    for model, own in zip(models, labels, strict=True):
+        model.network_ = None
+        model._begin(X, checkpoint)
+        if (own.known & ~some).any():
+            empty = np.flatnonzero(own.known & ~some)[0]
+            raise ValueError(f"series {empty} has a label, but no value; leave it out")
+    X, codes = X[some], np.stack([own.codes[some] for own in labels])  # (R, N)
+    seen = lead._seen(X)
+    if lead.mask_padding:
+        seen = seen[..., : max(2, int(series_lengths(seen).max()))]
+    x = torch.as_tensor(seen, dtype=lead._dtype(), device=torch.device(lead.device_))
+    seeds = [phase_seed(model.seed_, 1) for model in models]
+    networks = [
+        _new_network(model, X, len(own.classes), seed)
+        for model, own, seed in zip(models, labels, seeds, strict=True)
+    ]
+    network = networks[0] if len(models) == 1 else stacked(networks)
+    n_steps = lead._n_training_steps(x)
+
+    @cache
+    def weights() -> BatchWeights:
+        between = batch_distances(lead, seen, None, n_steps, x.device)
+        return BatchWeights(between, [model._instance_weights for model in models], x.dtype)
+
+    soft = any(model.tau_instance is not None for model in models) and len(x) > 1
+    task = Task(
+        lead._loss,
+        x,
+        (lambda rows: weights()(rows)) if soft else None,  # a phase that has ended needs none
+        temporal=None,
+        lam=lead.lam,
+        seeds=seeds,
+        batch_size=lead.batch_size,
+        max_length=x.shape[-1],
+        layout=lead._layout,
+        precision=lead.precision,
+    )
+    run = lead.get_params(deep=False) | {"data": fingerprint(seen, codes[0])}
+    for name in ("progress", "random_state", "unlabelled", "warm_start"):
+        run.pop(name)
+    phase = Phase(
+        PHASE,
+        1,
+        task,
+        n_steps,
+        lead._optimizer,
+        lead.lr,
+        lead.lr_schedule,
+        lead._frozen,
+        run,
+    )
+    folder = None if checkpoint is None else Path(checkpoint)
+    n_drawn = max(1, round(lead.labelled_share * min(lead.batch_size, len(x))))
+    shown = np.stack([np.flatnonzero(each >= 0) for each in codes])  # (R, N')
+    known = np.take_along_axis(codes, shown, axis=1)
+    rows, classes = (torch.as_tensor(each, device=x.device) for each in (shown, known))
+    lead._given = Given(x[rows], classes, n_drawn, n_steps)
+    try:
+        facts = run_phase(phase, network, folder, progress=lead.progress, callbacks=callbacks)
+        for r, model in enumerate(models):
+            alone = network if len(models) == 1 else one_of(network, r).eval()
+            model.network_ = lead._trained(alone, len(facts[r]["loss"]))
+    finally:
+        del lead._given  # the model is not to keep the series
+    for model, own, told in zip(models, labels, facts, strict=True):
+        assert model.network_ is not None
+        model.module_, model.classes_ = model.network_.encoder, own.classes
+        model.n_iter_ = len(told["loss"])
+        model.history_ = {"loss": told["loss"], "seconds": {"training": told["seconds"]}}
+
+
+def _new_network(model: LabelledRival, X: Floats, n_classes: int, seed: int) -> Encoder:
+    classifier = new_classifier(model, X, n_classes, seed)
+    with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
+        torch.manual_seed(torch_seed(Stream.INIT, seed, 1))
+        network = model._network(classifier)
+    return network.to(device=torch.device(model.device_), dtype=model._dtype())

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from softclt.encoders import Encoder
+from softclt.encoders.tcc import BatchNorm
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.rivals.labelled import Drawn, LabelledRival
 from softclt.methods.rivals.networks import Helped
@@ -14,10 +15,17 @@ from softclt.validation import check_range
 
 
 class Taught(Helped[ClassifierNetwork, ClassifierNetwork]):
-    """A student, and a teacher that begins as a copy of it."""
+    """A student, and a teacher that begins as a copy of it.
+
+    A teacher that is asked in training has batch statistics of its own: those of its student are of
+    other weights and other views, and answers by them drift until all series are of one class.
+    """
 
     def __init__(self, student: ClassifierNetwork) -> None:
         super().__init__(student, copy.deepcopy(student))
+        for part in self.helper.modules():
+            if isinstance(part, BatchNorm):
+                part.rests_when_frozen = False
 
     @torch.no_grad()
     def follow(self, step: Tensor, momentum: float) -> None:
