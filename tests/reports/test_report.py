@@ -70,6 +70,17 @@ def test_a_difference_of_nothing_is_called_so():
     assert "the interval holds 0, so no difference is shown" in summary.points[0]
 
 
+@pytest.mark.parametrize(("n", "said"), [(1, "one data set shows"), (2, "two data sets show")])
+def test_one_or_two_data_sets_show_nothing_however_alike_they_are(n, said):
+    results = [
+        result(dataset, row, 0, accuracy)
+        for dataset in DATASETS[:n]
+        for row, accuracy in (("hard", 0.8), ("soft", 0.7))
+    ]
+    summary = sections(build_report(results, drawn=False))["Summary"]
+    assert f"on {n} data set{'s' * (n > 1)}: {said} nothing." in summary.points[0]
+
+
 def test_oracles_are_marked_in_every_table_and_neither_ranked_nor_tested(report):
     (analysis,) = report.analyses
     assert "soft oracle" not in analysis.ranks

@@ -23,6 +23,7 @@ from softclt.reports.statistics import (
 )
 
 LEVEL = 0.95
+FEWEST = 3  # data sets for a verdict: two that happen to differ alike have an interval of no width
 COVERAGE = 0.8
 """Share of the fullest row's data sets that a row needs to be compared: below it, it would cost
 all others too many sets."""
@@ -56,8 +57,9 @@ class Difference:
 
     def verdict(self, lower_is_better: bool = False) -> str:
         """What the interval allows to say."""
-        if math.isnan(self.low):
-            return "one data set shows nothing"
+        if len(self.by_set) < FEWEST:
+            count = "one data set shows" if len(self.by_set) == 1 else "two data sets show"
+            return f"{count} nothing"
         if self.low <= 0 <= self.high:
             return "no difference shown"
         return "better" if (self.low > 0) != lower_is_better else "worse"

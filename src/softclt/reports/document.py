@@ -99,10 +99,14 @@ def number(text: str, value: float, **more: object) -> Cell:
 
 
 def words(texts: Sequence[str], last: str = " and ") -> str:
-    """A list as a sentence has it.
+    """A list as a sentence has it; in quotes, where commas would leave open what is one thing.
 
     Example:
         >>> words(["a", "b", "c"])
         'a, b and c'
+        >>> print(words(["soft", "soft, probe"]))
+        "soft" and "soft, probe"
     """
+    if len(texts) > 1 and any("," in text for text in texts):
+        texts = [f'"{text}"' for text in texts]
     return last.join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
