@@ -47,6 +47,17 @@ def test_every_data_set_has_a_panel():
     assert [ax.get_title() for ax in share_figure(made).axes] == ["ucr/Wafer", "ucr/FordB"]
 
 
+def test_no_name_is_cut_off_however_long_it_is():
+    rows = [f"a row with quite a long name, number {n}" for n in range(5)]
+    scores = {"10.accuracy": 0.5, "20.accuracy": 0.6}
+    figure = share_figure([result(0, row=row, **scores) for row in rows])
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == rows
+    box = legend.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.width
+
+
 def test_results_without_several_shares_are_refused():
     with pytest.raises(ValueError, match=r"'accuracy' for several shares.*'10\.accuracy'"):
         share_figure([result(0, accuracy=0.5), result(0, **{"100.accuracy": 0.5})])

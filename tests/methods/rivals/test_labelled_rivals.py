@@ -180,12 +180,31 @@ def test_a_teacher_begins_as_a_copy_and_is_the_average_of_its_student(rng):
 
 def test_a_teacher_answers_by_statistics_of_the_batch_that_it_is_asked_about(rng):
     student = ClassifierNetwork(TCCEncoder(1, (4,)).double(), 1, 2, length=10).double()
-    teacher = Taught(student).train().helper.requires_grad_(False)
+    network = Taught(student)
+    network.helper.requires_grad_(False).eval()
     x = torch.as_tensor(rng.normal(size=(1, 8, 1, 10)))
-    with torch.no_grad():
-        answers = teacher.logits(x)
-        torch.testing.assert_close(teacher.logits(100 * x), answers, rtol=1e-4, atol=1e-4)
-        assert (teacher.eval().logits(100 * x) - answers).abs().max() > 0.1
+    answers = network.answers(x, complete=True)
+    torch.testing.assert_close(network.answers(100 * x, complete=True), answers, rtol=0, atol=1e-3)
+    assert (network.helper.eval().logits(100 * x) - answers).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_teacher_does_so_while_its_student_trains(missing, rng, monkeypatch):
+    X, _, shown = planted(24, rng)
+    if missing:
+        X[3, :, 30:] = np.nan
+    ask, same = Taught.answers, []
+
+    def watched(self, x, complete):
+        statistics = [value for name, value in self.helper.named_buffers() if "mean" in name]
+        before = [value.clone() for value in statistics]
+        answers = ask(self, x, complete)
+        same.extend(map(torch.equal, before, statistics))
+        return answers
+
+    monkeypatch.setattr(Taught, "answers", watched)
+    MeanTeacher(**SMALL).fit(X, shown)
+    assert same == [False] * 12  # six steps, two blocks
 
 
 def test_the_classifier_of_fixmatch_is_the_teacher(rng):

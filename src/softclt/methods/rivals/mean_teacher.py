@@ -74,8 +74,7 @@ class MeanTeacher(TaughtRival):
         network.follow(draws.counter, self._momentum())
         n, b = drawn.labels.shape[1], batch.x.shape[1]
         views = self._weak(torch.cat([drawn.x, batch.x, batch.x], dim=1), draws)
-        with torch.no_grad():
-            answers = network.helper.logits(views[:, n + b :], complete=batch.mask is None)
+        answers = network.answers(views[:, n + b :], batch.mask is None)
         logits = self._student_logits(network, batch, drawn, views[:, : n + b], draws)
         gaps = [consistency_loss(own, answers) for own in logits[1:]]
         weight = self.consistency_weight * ramp_up(

@@ -15,17 +15,23 @@ from softclt.validation import check_range
 
 
 class Taught(Helped[ClassifierNetwork, ClassifierNetwork]):
-    """A student, and a teacher that begins as a copy of it.
-
-    A teacher that is asked in training has batch statistics of its own: those of its student are of
-    other weights and other views, and answers by them drift until all series are of one class.
-    """
+    """A student, and a teacher that begins as a copy of it."""
 
     def __init__(self, student: ClassifierNetwork) -> None:
         super().__init__(student, copy.deepcopy(student))
         for part in self.helper.modules():
             if isinstance(part, BatchNorm):
                 part.rests_when_frozen = False
+
+    @torch.no_grad()
+    def answers(self, x: Tensor, complete: bool) -> Tensor:
+        """Logits of the teacher in training, ``(R, B, L)``, by statistics of this batch.
+
+        Those that its student keeps are of other weights and other views; answers by them drift
+        until all series are of one class.
+        """
+        self.helper.train()  # the loop puts to rest what has no gradient
+        return self.helper.logits(x, complete=complete)
 
     @torch.no_grad()
     def follow(self, step: Tensor, momentum: float) -> None:

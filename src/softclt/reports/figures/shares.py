@@ -70,9 +70,19 @@ def share_figure(results: Sequence[Result], metric: str = "accuracy") -> "Figure
     legend: dict[str, Any] = {}
     for ax in axes:
         legend |= {str(drawn.get_label()): drawn for drawn in ax.containers}
-    columns = min(4, len(rows))
-    figure.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=columns)
+    _add_legend(figure, legend)
     return figure
+
+
+def _add_legend(figure: "Figure", handles: dict[str, Any]) -> None:
+    """Below the panels, in as many columns as the figure is wide enough for."""
+    for columns in range(min(4, len(handles)), 0, -1):
+        legend = figure.legend(
+            handles.values(), handles.keys(), loc="outside lower center", ncols=columns
+        )
+        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()
 
 
 def _share(name: str, metric: str) -> float | None:
