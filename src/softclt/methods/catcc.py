@@ -4,7 +4,6 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -24,7 +23,7 @@ from softclt.methods.base import RepresentationLearner, methods
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
 from softclt.methods.labels import PartialLabels, read_labels
-from softclt.methods.many import batch_distances
+from softclt.methods.many import late_weights
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.stacks import chunks, stackable
 from softclt.methods.supervised import (
@@ -34,7 +33,7 @@ from softclt.methods.supervised import (
     phase_seed,
 )
 from softclt.methods.tstcc import TSTCC
-from softclt.methods.weights import BatchWeights, stacked_temporal
+from softclt.methods.weights import stacked_temporal
 from softclt.training import Batch, Callback, StepDraws, Stream, TrainingState
 from softclt.training.loop import Task
 from softclt.training.phases import Phase, check_ended, phase_folder, run_phase
@@ -312,19 +311,13 @@ def _class_aware(
     seen = lead._seen(call.X)
     n_steps = lead._n_steps(seen.size, len(seen))
 
-    @cache
-    def weights() -> BatchWeights:
-        # Of all series in their order, as x is: the rows of a batch are rows of both.
-        between = batch_distances(lead, seen, call.distances, n_steps, x.device)
-        return BatchWeights(between, [model._instance_weights for model in models], x.dtype)
-
     soft = any(model._is_soft_between_series() for model in models) and len(seen) > 1
     shares = [model.lam for model in models]
     codes = np.stack([model.pseudo_labels_ for model in models])
     task = Task(
         lead._class_aware_loss,
         x,
-        (lambda rows: weights()(rows)) if soft else None,  # a phase that has ended needs none
+        late_weights(models, seen, call.distances, n_steps, x) if soft else None,
         stacked_temporal([model._temporal_weights(x) for model in models]),
         shares[0] if len(set(shares)) == 1 else x.new_tensor(shares),
         seeds,

@@ -6,13 +6,14 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from softclt.data.base import fingerprint
 from softclt.data.sources import left_on_disk
@@ -29,7 +30,7 @@ from softclt.training.checkpoint import Checkpoint, kept_seeds, stack_files
 from softclt.training.distributed import Group, current_group
 from softclt.training.feed import Feed
 from softclt.training.history import History
-from softclt.training.loop import Task, fit_loop
+from softclt.training.loop import Task, Weights, fit_loop
 from softclt.training.schedules import LearningRates
 from softclt.training.state import TrainingState, split_state, stack_states
 from softclt.validation import (
@@ -395,6 +396,25 @@ def batch_distances(
     if isinstance(seen, Feed):
         return feed_distances(seen, each_scaled, options)
     return BatchDistances(scale_each_series(seen) if each_scaled else seen, **options)
+
+
+def late_weights(
+    models: Sequence[Model], seen: Float32s, given: Any, n_steps: int, x: Tensor
+) -> Weights:
+    """Instance weights of batches, made when one asks: a phase that has ended needs none.
+
+    Args:
+        models: A stack.
+        seen, given, n_steps: See `batch_distances`.
+        x: The same series, in the same order: the rows of a batch are rows of both.
+    """
+
+    @cache
+    def weights() -> BatchWeights:
+        between = batch_distances(models[0], seen, given, n_steps, x.device)
+        return BatchWeights(between, [model._instance_weights for model in models], x.dtype)
+
+    return lambda rows: weights()(rows)
 
 
 def _given(distances: Any, series: _Series, lead: Model) -> Any:

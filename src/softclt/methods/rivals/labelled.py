@@ -4,7 +4,6 @@ import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -21,12 +20,11 @@ from softclt.methods.base import RepresentationLearner
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner
 from softclt.methods.labels import PartialLabels, read_labels
-from softclt.methods.many import batch_distances
+from softclt.methods.many import late_weights
 from softclt.methods.rivals.base import Rival
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.stacks import chunks, stackable
 from softclt.methods.supervised import LEAST_STEPS, new_classifier, phase_seed
-from softclt.methods.weights import BatchWeights
 from softclt.training import Callback, StepDraws, Stream, TrainingState
 from softclt.training.loop import Task
 from softclt.training.phases import Phase, phase_folder, run_phase
@@ -245,16 +243,11 @@ def _fit_stack(
     network = networks[0] if len(models) == 1 else stacked(networks)
     n_steps = lead._n_training_steps(x)
 
-    @cache
-    def weights() -> BatchWeights:
-        between = batch_distances(lead, seen, None, n_steps, x.device)
-        return BatchWeights(between, [model._instance_weights for model in models], x.dtype)
-
     soft = any(model.tau_instance is not None for model in models) and len(x) > 1
     task = Task(
         lead._loss,
         x,
-        (lambda rows: weights()(rows)) if soft else None,  # a phase that has ended needs none
+        late_weights(models, seen, None, n_steps, x) if soft else None,
         temporal=None,
         lam=lead.lam,
         seeds=seeds,
