@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 import naive
 from loss_cases import LOSSES, PATHS, assignments, by_lag, some_mask, views
-from softclt import contrast
+from softclt import SoftTemporalLoss, contrast
 from softclt import functional as F
+from softclt.assignments import assignments as all_assignments
+from softclt.assignments import temporal_weights
 
 GOLDEN = json.loads((Path(__file__).parent / "files" / "golden_losses.json").read_text())
 CASES = [
@@ -286,6 +288,38 @@ def test_leading_axes_may_have_their_own_weights_by_lag(path):
             z1[i], z2[i], None, lambda t, k, tau=tau: torch.exp(-tau * torch.arange(t))
         )
         assert stacked[i].item() == pytest.approx(alone.item(), rel=1e-12)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_weights_for_any_length_serve_masks_of_all_lengths(path, normalize):
+    lead, (n, t, m) = (4,), (3, 13, 4)
+    mask = some_mask(n, t, lead=lead)
+    mask[0, :, 6:], mask[1, :, 1:], mask[3] = False, False, False  # 6, 1, 13 and 0 steps
+    asked = []
+
+    def counted(length, level):
+        asked.append((length, level))
+        return by_lag(length, level)
+
+    found = []
+    for weights in (by_lag, F.LagWeights(counted, any_length=True)):
+        z1, z2 = views(n, t, m, lead=lead)
+        loss = F.hierarchical_loss(z1, z2, None, weights, 0.3, mask, normalize)
+        found.append((loss, *torch.autograd.grad(loss.sum(), (z1, z2))))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-14)
+    assert asked == [(16, 0), (8, 1), (4, 2)]  # once for each level, of the next power of two
+    F.hierarchical_loss(*views(n, 12, m), None, weights)
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize("name", all_assignments.names(temporal=True))
+def test_weights_by_lag_of_a_module_are_those_of_the_assignment(name):
+    z = torch.zeros(1, dtype=torch.float64)
+    weights = SoftTemporalLoss(0.3, name, weight_cut=1e-3).temporal(z)
+    for length in range(1, 40) if name != "hard" else ():
+        own = temporal_weights(length, 0.3, name, level=1, growth=1, cut=1e-3, dtype=z.dtype)
+        assert torch.equal(weights(length, 1), own)
 
 
 def test_a_short_vector_by_lag_means_zero_for_longer_lags(path):

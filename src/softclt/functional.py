@@ -6,6 +6,7 @@ flows into them.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Protocol
 
 import torch
@@ -16,6 +17,26 @@ from softclt.contrast import Term
 from softclt.hierarchy import Level, sum_of_levels
 
 TemporalWeights = Callable[[int, int], Tensor]
+
+
+class LagWeights:
+    """`TemporalWeights` that are computed once, and live as long as this.
+
+    Args:
+        weights: From steps and level to weights by lag.
+        any_length: Whether those of a short series are the first of those of a longer one, as if
+            a weight depends on its lag alone. Then those of some lengths serve for all.
+    """
+
+    def __init__(self, weights: TemporalWeights, any_length: bool) -> None:
+        self.any_length = any_length
+        self._weights = cache(weights)
+
+    def __call__(self, length: int, level: int) -> Tensor:
+        """Weights by lag ``(..., length)`` or shorter."""
+        if not self.any_length:
+            return self._weights(length, level)
+        return self._weights(1 << (length - 1).bit_length(), level)[..., :length]
 
 
 class Group(Protocol):
@@ -202,9 +223,12 @@ def _flat(mask: Tensor | None) -> Tensor | None:
 def _lag_weights(
     temporal_weights: TemporalWeights, steps: list[int], level: int, lead: torch.Size
 ) -> Tensor:
-    """Weights by lag at one level; a row for each mask where their longest series differ."""
-    if len(set(steps)) == 1:
-        return temporal_weights(steps[0], level)
+    """Weights by lag at one level; a row for each mask where those of their longest series differ.
+
+    If they are the same for all lengths, a short series has further lags to steps that are masked.
+    """
+    if len(set(steps)) == 1 or getattr(temporal_weights, "any_length", False):
+        return temporal_weights(max(steps), level)
     made = [temporal_weights(max(1, t), level) for t in steps]
     rows = [w if w.ndim == 1 else w.flatten(end_dim=-2)[i] for i, w in enumerate(made)]
     return pad_sequence(rows, batch_first=True).reshape(*lead, -1)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from softclt import functional
-from softclt.assignments import check_assignment, instance_weights, temporal_weights
+from softclt.assignments import assignments, check_assignment, instance_weights, temporal_weights
 from softclt.validation import check_range
 
 
@@ -68,7 +68,7 @@ class _TemporalPolicy(nn.Module):
                 length, self.tau, self.assignment, level, self.growth, self.cut, dtype, z.device
             )
 
-        return by_lag
+        return functional.LagWeights(by_lag, assignments.tags(self.assignment)["grows"])
 
     def extra_repr(self) -> str:
         """What the module prints as."""

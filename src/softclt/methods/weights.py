@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from softclt.distances import BatchDistances
 from softclt.distances.streamed import SetDistances
-from softclt.functional import TemporalWeights
+from softclt.functional import LagWeights, TemporalWeights
 
 Assignment = Callable[[Tensor], Tensor | None]
 
@@ -80,7 +80,8 @@ def stacked_temporal(policies: Sequence[TemporalWeights | None]) -> TemporalWeig
         rows = [like.new_ones(1) if row is None else row for row in soft]
         return pad_sequence(rows, batch_first=True)
 
-    return by_lag
+    own = [policy for policy in policies if policy is not None]
+    return LagWeights(by_lag, all(getattr(policy, "any_length", False) for policy in own))
 
 
 def _weights(assign: Assignment, distances: Tensor) -> Tensor:
