@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.data.base import fingerprint
@@ -25,6 +26,7 @@ from softclt.methods.rivals.base import Rival
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.stacks import chunks, stackable
 from softclt.methods.supervised import LEAST_STEPS, new_classifier, phase_seed
+from softclt.preparation import Float32s
 from softclt.training import Callback, StepDraws, Stream, TrainingState
 from softclt.training.loop import Task
 from softclt.training.phases import Phase, phase_folder, run_phase
@@ -241,8 +243,37 @@ def _fit_stack(
         for model, own, seed in zip(models, labels, seeds, strict=True)
     ]
     network = networks[0] if len(models) == 1 else stacked(networks)
-    n_steps = lead._n_training_steps(x)
+    phase = _phase(models, seen, x, codes, seeds)
+    folder = None if checkpoint is None else Path(checkpoint)
+    n_drawn = max(1, round(lead.labelled_share * min(lead.batch_size, len(x))))
+    shown = np.stack([np.flatnonzero(each >= 0) for each in codes])  # (R, N')
+    known = np.take_along_axis(codes, shown, axis=1)
+    rows, classes = (torch.as_tensor(each, device=x.device) for each in (shown, known))
+    lead._given = Given(x[rows], classes, n_drawn, phase.n_steps)
+    try:
+        facts = run_phase(phase, network, folder, progress=lead.progress, callbacks=callbacks)
+        for r, model in enumerate(models):
+            alone = network if len(models) == 1 else one_of(network, r).eval()
+            model.network_ = lead._trained(alone, len(facts[r]["loss"]))
+    finally:
+        del lead._given  # the model is not to keep the series
+    for model, own, told in zip(models, labels, facts, strict=True):
+        assert model.network_ is not None
+        model.module_, model.classes_ = model.network_.encoder, own.classes
+        model.n_iter_ = len(told["loss"])
+        model.history_ = {"loss": told["loss"], "seconds": {"training": told["seconds"]}}
 
+
+def _phase(
+    models: Sequence[LabelledRival],
+    seen: Float32s,
+    x: Tensor,
+    codes: NDArray[np.int64],
+    seeds: Sequence[int],
+) -> Phase:
+    """What a stack learns from the series ``seen``, on their device x, with classes ``(R, N)``."""
+    lead = models[0]
+    n_steps = lead._n_training_steps(x)
     soft = any(model.tau_instance is not None for model in models) and len(x) > 1
     task = Task(
         lead._loss,
@@ -259,35 +290,8 @@ def _fit_stack(
     run = lead.get_params(deep=False) | {"data": fingerprint(seen, codes[0])}
     for name in ("progress", "random_state", "unlabelled", "warm_start"):
         run.pop(name)
-    phase = Phase(
-        PHASE,
-        1,
-        task,
-        n_steps,
-        lead._optimizer,
-        lead.lr,
-        lead.lr_schedule,
-        lead._frozen,
-        run,
-    )
-    folder = None if checkpoint is None else Path(checkpoint)
-    n_drawn = max(1, round(lead.labelled_share * min(lead.batch_size, len(x))))
-    shown = np.stack([np.flatnonzero(each >= 0) for each in codes])  # (R, N')
-    known = np.take_along_axis(codes, shown, axis=1)
-    rows, classes = (torch.as_tensor(each, device=x.device) for each in (shown, known))
-    lead._given = Given(x[rows], classes, n_drawn, n_steps)
-    try:
-        facts = run_phase(phase, network, folder, progress=lead.progress, callbacks=callbacks)
-        for r, model in enumerate(models):
-            alone = network if len(models) == 1 else one_of(network, r).eval()
-            model.network_ = lead._trained(alone, len(facts[r]["loss"]))
-    finally:
-        del lead._given  # the model is not to keep the series
-    for model, own, told in zip(models, labels, facts, strict=True):
-        assert model.network_ is not None
-        model.module_, model.classes_ = model.network_.encoder, own.classes
-        model.n_iter_ = len(told["loss"])
-        model.history_ = {"loss": told["loss"], "seconds": {"training": told["seconds"]}}
+    optimizer, rate = lead._optimizer, (lead.lr, lead.lr_schedule)
+    return Phase(PHASE, 1, task, n_steps, optimizer, *rate, frozen=lead._frozen, run=run)
 
 
 def _new_network(model: LabelledRival, X: Floats, n_classes: int, seed: int) -> Encoder:
