@@ -1,5 +1,7 @@
 """The probes are scikit-learn's, with the protocol's size rules."""
 
+import sys
+
 import numpy as np
 import pytest
 from sklearn.linear_model import RidgeClassifierCV
@@ -21,26 +23,36 @@ def blobs(rng, n, n_classes, m=5):
     [(49, 2, False), (50, 2, True), (50, 10, True), (54, 11, False), (55, 11, True)],
 )
 def test_c_is_searched_from_50_series_and_5_a_class_on(monkeypatch, rng, n, n_classes, searched):
-    searches = []
-    fit = GridSearchCV.fit
+    asked = []
 
-    def counted(self, *args):
-        searches.append(self)
-        return fit(self, *args)
+    def best(R, y):
+        asked.append(len(y))
+        return 7.0
 
-    monkeypatch.setattr(GridSearchCV, "fit", counted)
+    monkeypatch.setattr(sys.modules[class_scores.__module__], "_best_C", best)
     svm = probes["svm"](*blobs(rng, n, n_classes))
-    assert len(searches) == searched
-    assert searched or svm.C == 1e4
+    assert asked == [n] * searched
+    expected = 7.0 if searched else 1e4
+    assert expected == svm.C
 
 
-def test_the_grid_has_nine_values_and_the_search_is_scikit_learns(rng):
+@pytest.mark.parametrize("apart", [0.0, 0.3, 0.7, 5.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_grid_has_nine_values_and_the_search_is_scikit_learns(rng, apart, dtype):
     assert C_GRID == (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
-    R, y = blobs(rng, 60, 3)
+    y = np.arange(60) % 3
+    R = (rng.normal(size=(60, 5)) + apart * y[:, None]).astype(dtype)
     reference = GridSearchCV(SVC(), {"C": list(C_GRID)}, cv=5).fit(R, y)
     svm = probes["svm"](R, y)
     assert reference.best_params_["C"] == svm.C
     np.testing.assert_allclose(svm.decision_function(R), reference.decision_function(R))
+
+
+def test_the_search_bears_a_class_of_one_and_features_that_say_nothing(rng):
+    y = np.arange(60) == 30
+    assert probes["svm"](rng.normal(size=(60, 2)), y).C in C_GRID
+    idle = probes["svm"](np.ones((60, 2)), np.arange(60) % 2)
+    assert C_GRID[0] == idle.C
 
 
 def test_above_the_limit_a_stratified_subsample_is_searched(rng):
