@@ -9,8 +9,10 @@ import pytest
 from softclt import evaluate
 from softclt.data import Dataset, datasets
 from softclt.data.synthetic import ragged, waves
+from softclt.selection import scores
 from softclt.tasks import bench, read_results, scoring
 from softclt.tasks.bench import make_plan, run_plan
+from softclt.tasks.embedding import EmbeddedUnit
 from softclt.tasks.estimate import estimate
 from softclt.tasks.suites import read_suite
 
@@ -230,6 +232,58 @@ def test_another_grid_is_another_choice(suite, out):
     run_plan(make_plan(read, out), out)
     other = tuple(replace(one, points={"tau_instance": [1.0, 2.0]}) for one in read.choices)
     assert make_plan(replace(read, choices=other), out).n_todo == 2 * 2 * 2
+
+
+def test_another_criterion_is_another_choice_made_from_the_lines_that_are_there(
+    suite, out, monkeypatch
+):
+    grid = replace(suite("size", select=["unlabelled"]), criteria=True)
+    first = run_plan(make_plan(grid, out), out)
+    monkeypatch.setitem(scores.CRITERIA_OF, "unlabelled", "participation")
+    trained = []
+    embed = EmbeddedUnit.embed
+
+    def counted(self, wanted):
+        trained.extend(wanted)
+        embed(self, wanted)
+
+    monkeypatch.setattr(EmbeddedUnit, "embed", counted)
+    second = run_plan(make_plan(grid, out), out)
+    assert {r.options["criterion"] for r in second} == {"participation"}
+    assert len(second) == 2 * 2 * 2  # sets, seeds, probes
+    assert trained == []  # both probes have read every point
+    points = by_line(r for r in first if r.tau_choice == "fixed")
+    assert choices(second) != choices(first)
+    for line in second:
+        probe = line.configuration.split(" · ")[1]
+        own = {
+            size: points[line.dataset, f"size({size}) · {probe}", line.seed] for size in (2, 3, 5)
+        }
+        best = max(own, key=lambda size: own[size].metrics["criterion.participation"])
+        assert line.params["hidden_dims"] == best
+        assert line.metrics == own[best].metrics
+
+
+def test_of_a_choice_from_lines_only_what_was_not_read_is_trained(suite, out):
+    grid = replace(suite("hard", "tau", select=["train", "unlabelled"]), criteria=True)
+    run_plan(make_plan(grid, out), out)
+    kept = [r for r in read_results(out) if r.configuration != "tau train · knn"]
+    out.write_text("".join(r.to_json() + "\n" for r in kept))
+    chosen = {
+        (r.dataset, r.seed, r.params["tau_instance"]) for r in kept if r.tau_choice == "train"
+    }
+    read = {
+        (r.dataset, r.seed, r.params["tau_instance"])
+        for r in kept
+        if r.configuration == "tau unlabelled · knn"
+    }
+    plan = make_plan(grid, out)
+    trained = {(unit.facts.name, *one) for unit in plan.units for one in unit.embedded()}
+    assert trained == {(name, f"tau({tau:g})", seed) for name, seed, tau in chosen - read}
+    new = run_plan(plan, out)
+    assert {r.configuration for r in new} == {"tau train · knn"}
+    assert len(new) == 2 * 2
+    assert not any(r.error for r in new)
 
 
 def test_criteria_stand_in_the_lines_of_grid_points(suite, out):

@@ -7,8 +7,8 @@ from typing import Any
 from softclt.selection.criteria import criteria
 from softclt.selection.evidence import Evidence
 
-#: Which criterion a strategy stands for.
-CRITERIA_OF = {"train": "loo", "unlabelled": "neighbours"}
+#: Which criterion a strategy stands for; how these were found: docs/choosing-tau.md.
+CRITERIA_OF = {"train": "loo", "unlabelled": "pseudo_labels"}
 
 _MISSING = {
     "labels": "labels: give y, or choose with strategy='unlabelled'",
@@ -42,16 +42,25 @@ def training_scores(
 ) -> dict[str, float]:
     """All criteria for which there is what they need, to study choices afterwards.
 
-    Those that use labels have their own names (``loo``, ...), those without labels begin with
-    ``criterion.``; the arguments are those of `embedding_score`.
+    Their names are those of `metric_of`; the arguments are those of `embedding_score`.
     """
     seen = Evidence(R, y, distances, others)
     scores = {}
     for name in criteria.names():
-        needs = set(criteria.tags(name)["needs"])
-        if needs <= seen.kinds:
-            scores[name if "labels" in needs else f"criterion.{name}"] = criteria[name](seen)
+        if set(criteria.tags(name)["needs"]) <= seen.kinds:
+            scores[metric_of(name)] = criteria[name](seen)
     return scores
+
+
+def metric_of(strategy: str) -> str:
+    """The name that the criterion of a strategy has in `training_scores`.
+
+    Example:
+        >>> metric_of("train"), metric_of("stability")
+        ('loo', 'criterion.stability')
+    """
+    name = criterion_of(strategy)
+    return name if "labels" in criteria.tags(name)["needs"] else f"criterion.{name}"
 
 
 def criterion_of(strategy: str) -> str:

@@ -111,8 +111,8 @@ def select(
             configurations themselves as a list of mappings. None: tau_instance 5, 20, 40 with
             tau_temporal 0.5, 1, 2.5, and hard.
         strategy: ``"train"``: accuracy of a probe on the embedding, cross-validated.
-            ``"unlabelled"``: agreement of neighbours with data space, our choice until
-            experiments say which criterion without labels is best.
+            ``"unlabelled"``: how well a ridge reads clusters of data space off the embedding, the
+            criterion without labels that chose best on UCR sets.
             ``"default"``: the model as it is; nothing is compared. Or any of
             `softclt.selection.criteria` by name.
         probe: For ``"train"``: ``"ridge"``, by leave-one-out, or another registered probe, by five

@@ -9,9 +9,9 @@ from softclt.tasks.base import Outcome, tasks
 from softclt.tasks.embedding import EmbeddedUnit
 from softclt.tasks.jobs import Job, RunJobs
 from softclt.tasks.result import Result
-from softclt.tasks.suites import ORACLE, Choice
+from softclt.tasks.suites import Choice
 from softclt.tasks.together import Embedded, filled
-from softclt.tasks.units import Line, Unit, failed
+from softclt.tasks.units import Line, failed
 from softclt.validation import Floats
 
 
@@ -53,19 +53,21 @@ def chosen_lines(
             if line not in unit.todo:
                 continue
             try:
-                base = _pick(unit, choice, seed, results, judgements)
+                base = unit.pick(choice, seed, results, judgements)
             except ValueError as error:
                 yield failed(unit.blank(*line), str(error))
                 continue
             blank = unit.blank_choice(choice, base, seed)
-            seconds = _seconds_of_a_choice(embedded, choice, seed, judgements)
-            if (there := _line_of(unit, base, choice, seed, results)) is not None:
+            seconds = _seconds_of_a_choice(embedded, choice, seed, results, judgements)
+            if (there := unit.line_of(base, choice, seed, results)) is not None:
                 names = ("metrics", "probe", "device", "trained_together", "created")
                 same = {name: getattr(there, name) for name in names}
                 yield replace(blank, **same, seconds=there.seconds | seconds)
                 continue
             one = embedded.found[base, seed]
-            assert isinstance(one, Embedded)  # it was judged
+            if isinstance(one, str):
+                yield failed(blank, one)
+                continue
             blanks[line] = blank, seconds, one
             args = (one.R_train, one.R_test, embedded.y_train, embedded.y_test)
             jobs.append(Job(line, tasks.tags(unit.task)["reading"].score, args, choice.options))
@@ -78,57 +80,22 @@ def chosen_lines(
             yield failed(blank, answer)
 
 
-def _pick(
-    unit: Unit,
+def _seconds_of_a_choice(
+    embedded: EmbeddedUnit,
     choice: Choice,
     seed: int,
     results: Mapping[Line, Result],
     judgements: Mapping[Any, Any],
-) -> str:
-    """The model that a choice falls on; test labels have a say in the oracle's alone."""
-    from softclt.selection import choose
-
-    points = unit.points(choice.grid)
-    scores, errors = [], []
-    for base in points:
-        score: Any = float("nan")
-        if choice.strategy == ORACLE:
-            there = _line_of(unit, base, choice, seed, results)
-            if there is not None:
-                score = next(iter(there.metrics.values()))
-        else:
-            answer = judgements[choice.strategy, base, seed]
-            if isinstance(answer, Exception):
-                errors.append(f"{type(answer).__name__}: {answer}")
-            else:
-                score = answer[0]
-        scores.append(score)
-    if all(score != score for score in scores):
-        raise ValueError(f"no point of the grid could be judged: {(errors or ['all failed'])[0]}")
-    return points[choose(scores, choice.preferred)]
-
-
-def _line_of(
-    unit: Unit, base: str, choice: Choice, seed: int, results: Mapping[Line, Result]
-) -> Result | None:
-    """The line of a point of the grid that was read in the choice's way."""
-    for row in unit.rows:
-        if row.base == base and row.options == choice.options:
-            return results.get((row.name, seed))
-    return None
-
-
-def _seconds_of_a_choice(
-    embedded: EmbeddedUnit, choice: Choice, seed: int, judgements: Mapping[Any, Any]
 ) -> dict[str, float]:
     """What a choice costs: all points of the grid are trained, embedded and judged."""
-    seconds = {"fit": 0.0, "encode": 0.0, "select": 0.0}
-    for base in embedded.unit.points(choice.grid):
+    unit, seconds = embedded.unit, {"fit": 0.0, "encode": 0.0, "select": 0.0}
+    for base in unit.points(choice.grid):
         one = embedded.found.get((base, seed))
-        if isinstance(one, Embedded):
-            for phase in ("fit", "encode"):
-                seconds[phase] += one.seconds[phase]
+        own = (results.get((row.name, seed)) for row in unit.rows if row.base == base)
+        there = one if isinstance(one, Embedded) else next(filter(None, own), None)
+        for phase in ("fit", "encode"):
+            seconds[phase] += there.seconds.get(phase, 0.0) if there is not None else 0.0
         answer = judgements.get((choice.strategy, base, seed))
         if isinstance(answer, tuple):
             seconds["select"] += answer[1]
-    return seconds if embedded.found else {}
+    return seconds

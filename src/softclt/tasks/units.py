@@ -1,6 +1,8 @@
 """One data set of a suite: the lines it has in the end, and what they need."""
 
+import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -70,7 +72,25 @@ class Unit:
             for seed in self.seeds
             if choice.strategy != ORACLE and (choice.name, seed) in self.todo
             for base in self.points(choice.grid)
+            if self.said(choice.strategy, base, seed) is None
         }
+
+    def said(self, strategy: str, base: str, seed: int) -> float | None:
+        """What the lines that are there say of a model by a strategy's criterion."""
+        from softclt.selection import metric_of
+
+        own = (self.known.get((row.name, seed)) for row in self.rows if row.base == base)
+        said = (line.metrics.get(metric_of(strategy)) for line in own if line is not None)
+        return next((score for score in said if score is not None), None)
+
+    def line_of(
+        self, base: str, choice: Choice, seed: int, results: Mapping[Line, Result]
+    ) -> Result | None:
+        """A line of a model that was read in a choice's way: a row's, or that of another choice."""
+        model = next(row.name for row in self.rows if row.base == base)
+        wanted = _reading(self.templates[model, seed])
+        wanted |= {"options": _reading(self.templates[choice.name, seed])["options"]}
+        return next((line for line in results.values() if _reading(line) == wanted), None)
 
     def measured(self) -> list[str]:
         """Grids that need distances in data space, to be judged without labels or in all ways."""
@@ -107,11 +127,60 @@ class Unit:
             found[base, seed] = None
             if strategy == "unlabelled":
                 found |= {(base, other): None for other in self.seeds}
-        return list(found)
+        return list(found | self._chosen_unread())
+
+    def _chosen_unread(self) -> dict[Trained, None]:
+        """Models that lines which are there choose, and that were not read in the choice's way."""
+        found: dict[Trained, None] = {}
+        for choice in self.choices:
+            for seed in self.seeds:
+                if choice.strategy == ORACLE or (choice.name, seed) not in self.todo:
+                    continue
+                with suppress(ValueError):  # something is to be judged first, or nothing can be
+                    base = self.pick(choice, seed, self.known, {})
+                    if self.line_of(base, choice, seed, self.known) is None:
+                        found[base, seed] = None
+        return found
+
+    def pick(
+        self,
+        choice: Choice,
+        seed: int,
+        results: Mapping[Line, Result],
+        judgements: Mapping[Any, Any],
+    ) -> str:
+        """The model that a choice falls on; test labels have a say in the oracle's alone."""
+        from softclt.selection import choose
+
+        points = self.points(choice.grid)
+        scores, errors = [], []
+        for base in points:
+            score: Any = float("nan")
+            if choice.strategy == ORACLE:
+                there = self.line_of(base, choice, seed, results)
+                if there is not None:
+                    score = next(iter(there.metrics.values()))
+            elif (said := self.said(choice.strategy, base, seed)) is not None:
+                score = said
+            else:
+                answer = judgements.get((choice.strategy, base, seed))
+                if answer is None:
+                    raise ValueError(f"{base} was not judged")
+                if isinstance(answer, Exception):
+                    errors.append(f"{type(answer).__name__}: {answer}")
+                else:
+                    score = answer[0]
+            scores.append(score)
+        if all(math.isnan(score) for score in scores):
+            why = (errors or ["all failed"])[0]
+            raise ValueError(f"no point of the grid could be judged: {why}")
+        return points[choose(scores, choice.preferred)]
 
 
 def templates(suite: Suite) -> dict[Line, Result]:
     """The lines that every data set of a suite gets, without data set and scores."""
+    from softclt.selection import criterion_of
+
     lines = {}
     for seed in range(suite.seeds):
         for row in suite.rows:
@@ -122,8 +191,10 @@ def templates(suite: Suite) -> dict[Line, Result]:
         for one in suite.choices:
             first = next(row.model for row in suite.rows if row.grid == one.grid)
             line = _template(suite, one, first, seed, one.strategy)
-            options = line.options | {"grid": json_safe(one.points)}  # another grid, another choice
-            lines[one.name, seed] = replace(line, options=options)
+            how = {"grid": json_safe(one.points)}  # another grid or criterion, another choice
+            if one.strategy == "unlabelled":
+                how["criterion"] = criterion_of(one.strategy)
+            lines[one.name, seed] = replace(line, options=line.options | how)
     return lines
 
 
@@ -141,6 +212,13 @@ def key_of(result: Result) -> str:
         return replace(result, params={}, method="").identity()
     params = {key: value for key, value in result.params.items() if key != "device"}
     return replace(result, params=params).identity()
+
+
+def _reading(line: Result) -> dict[str, Any]:
+    """What was read, and how: the same for a model of a grid and a choice that fell on it."""
+    params = {key: value for key, value in line.params.items() if key != "device"}
+    options = {k: value for k, value in line.options.items() if k not in ("grid", "criterion")}
+    return {"method": line.method, "params": params, "options": options, "seed": line.seed}
 
 
 def failed(blank: Result, error: object) -> Result:
