@@ -1,6 +1,7 @@
 """Which criterion chooses taus best? From results that hold every member of a grid on every set.
 
     python benchmarks/choosing.py results.jsonl [--probe ridge] [--where layers=last]
+    python benchmarks/choosing.py results.jsonl --halvings 1000
 
 A line is of the grid if its metrics hold, beside the accuracy on the test set, what the training
 series say: `loo` (ridge, leave-one-out) and `criterion.NAME`. For each data set and seed a
@@ -8,17 +9,23 @@ criterion chooses the member that it likes best, the default among equals. The d
 alphabetical order, are shuffled with a fixed seed and halved. The criterion without labels is the
 one whose choices score best on the first half; all that is printed is of the second half, paired
 over data sets. Rows in brackets are for information: nothing may be chosen by them any more.
+
+One way to halve is one draw. With --halvings the same is done so many times, with seeds 0, 1, ...:
+how often each criterion is the best of the first half, and what that wins on the second, mean and
+standard deviation over the draws. Criteria that choose well choose well on most halves.
 """
 
 import argparse
 import json
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softclt import TS2Vec
 from softclt.reports.statistics import interval, overall
@@ -84,13 +91,13 @@ def grid_of(lines: Sequence[Result], accuracy: str) -> Scores:
 
 
 def fixed(lines: Sequence[Result], scores: Scores, taus: Params, accuracy: str) -> Accuracy | None:
-    """Accuracy with these taus wherever the grid was run; None if some of it is missing."""
+    """Accuracy with these taus, read as the grid was; None if some of it is missing."""
     grid = [line for line in lines if "loo" in line.metrics]
-    free = {*_varying(grid), *taus, *OF_A_RUN}
+    free, probes = {*_varying(grid), *taus, *OF_A_RUN}, {line.probe for line in grid}
     same = {k: v for k, v in grid[0].params.items() if k not in free}
     found: Accuracy = {}
     for line in lines:
-        if taus.items() <= line.params.items() and same.items() <= line.params.items():
+        if line.probe in probes and {**taus, **same}.items() <= line.params.items():
             found.setdefault(line.dataset, {})[line.seed] = line.metrics[accuracy]
     try:
         return {
@@ -161,6 +168,30 @@ def report(
     return [{"chosen_on": sorted(first), "reported_on": sorted(second), **on_first}, *table]
 
 
+def halvings(lines: Sequence[Result], accuracy: str, default: Params, n: int) -> dict[str, Any]:
+    """How often each criterion is the best of a random half, and its gain on the other."""
+    scores = grid_of(lines, accuracy)
+    names, criteria = sorted(scores), criteria_of(scores, labels=False)
+    gains = {}
+    for control, taus in (("hard", HARD), ("default", default)):
+        if (found := fixed(lines, scores, taus, accuracy)) is not None:
+            gains[control] = _by_set(found, names)
+    by_set = {name: _by_set(chosen(scores, name, default), names) for name in criteria}
+    best = Counter[str]()
+    won: dict[str, list[float]] = {control: [] for control in gains}
+    for seed in range(n):
+        first, second = (np.isin(names, half) for half in halves(names, seed))
+        name = max(criteria, key=lambda name: by_set[name][first].mean())
+        best[name.removeprefix(PREFIX)] += 1
+        for control, other in gains.items():
+            won[control].append(100 * float((by_set[name] - other)[second].mean()))
+    row: dict[str, Any] = {"halvings": n, "best_on_first_half": dict(best.most_common())}
+    for control, own in won.items():
+        row[f"over_{control}"] = round(statistics.fmean(own), 2)
+        row[f"over_{control}_sd"] = round(statistics.stdev(own), 2) if n > 1 else None
+    return row
+
+
 def mean(found: Accuracy) -> float:
     """Over data sets, of the means over seeds."""
     return statistics.fmean(statistics.fmean(seeds.values()) for seeds in found.values())
@@ -176,17 +207,26 @@ def main() -> None:
     parser.add_argument("--probe", help="lines of this probe alone")
     parser.add_argument("--where", nargs="*", default=[], metavar="PARAMETER=VALUE")
     parser.add_argument("--split-seed", type=int, default=0)
+    parser.add_argument("--halvings", type=int, metavar="N", help="many ways to halve instead")
     options = parser.parse_args()
     where = dict(_value(text) for text in options.where)
     lines = wanted_lines(read_results(options.results), options.accuracy, options.probe, where)
     model = TS2Vec()
     default = {"tau_instance": model.tau_instance, "tau_temporal": model.tau_temporal}
     try:
-        rows = report(lines, options.accuracy, default, options.split_seed)
+        if options.halvings:
+            rows = [halvings(lines, options.accuracy, default, options.halvings)]
+        else:
+            rows = report(lines, options.accuracy, default, options.split_seed)
     except ValueError as error:
         parser.error(str(error))
     for row in rows:
         print(json.dumps(row))
+
+
+def _by_set(found: Accuracy, names: Sequence[str]) -> NDArray[np.float64]:
+    """Means over seeds, in the order of the names."""
+    return np.array([statistics.fmean(found[name].values()) for name in names])
 
 
 def _varying(lines: Sequence[Result]) -> list[str]:

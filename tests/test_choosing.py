@@ -127,3 +127,16 @@ def test_the_script_prints_json_and_says_what_is_missing(
     with pytest.raises(SystemExit):
         choosing.main()
     assert "no line of a grid" in capsys.readouterr().err
+
+
+def test_controls_are_read_by_the_probe_of_the_grid(choosing, lines):
+    other = [line(d, s, HARD, {"accuracy": 0.0}, probe="svm") for d in SETS for s in range(3)]
+    found = by_choice(choosing.report([*lines, *other], "accuracy", DEFAULT))
+    assert found["unlabelled: good"]["over_hard"] == pytest.approx(20.0)
+
+
+def test_many_halvings_count_the_best_criterion_and_average_its_gain(choosing, lines):
+    row = choosing.halvings(lines, "accuracy", DEFAULT, 20)
+    assert row["best_on_first_half"] == {"good": 20}
+    assert (row["over_default"], row["over_default_sd"]) == (10.0, 0.0)
+    assert (row["over_hard"], row["over_hard_sd"]) == (20.0, 0.0)
