@@ -12,7 +12,7 @@ over data sets. Rows in brackets are for information: nothing may be chosen by t
 
 One way to halve is one draw. With --halvings the same is done so many times, with seeds 0, 1, ...:
 how often each criterion is the best of the first half, and what that wins on the second, mean and
-standard deviation over the draws. Criteria that choose well choose well on most halves.
+standard deviation over the draws; and the same for members that all sets share, as a default does.
 """
 
 import argparse
@@ -168,27 +168,49 @@ def report(
     return [{"chosen_on": sorted(first), "reported_on": sorted(second), **on_first}, *table]
 
 
-def halvings(lines: Sequence[Result], accuracy: str, default: Params, n: int) -> dict[str, Any]:
-    """How often each criterion is the best of a random half, and its gain on the other."""
+def halvings(
+    lines: Sequence[Result], accuracy: str, default: Params, n: int
+) -> list[dict[str, Any]]:
+    """Which criterion, and which member for all sets, is best on random halves of the sets."""
     scores = grid_of(lines, accuracy)
-    names, criteria = sorted(scores), criteria_of(scores, labels=False)
-    gains = {}
-    for control, taus in (("hard", HARD), ("default", default)):
-        if (found := fixed(lines, scores, taus, accuracy)) is not None:
-            gains[control] = _by_set(found, names)
-    by_set = {name: _by_set(chosen(scores, name, default), names) for name in criteria}
-    best = Counter[str]()
-    won: dict[str, list[float]] = {control: [] for control in gains}
+    controls = {
+        control: found
+        for control, taus in (("hard", HARD), ("default", default))
+        if (found := fixed(lines, scores, taus, accuracy)) is not None
+    }
+    criteria = {
+        name.removeprefix(PREFIX): chosen(scores, name, default)
+        for name in criteria_of(scores, labels=False)
+    }
+    members: dict[str, Accuracy] = {}
+    for dataset, seeds in scores.items():
+        for seed, own in seeds.items():
+            for member in own:
+                found = members.setdefault(json.dumps(member.params), {})
+                found.setdefault(dataset, {})[seed] = member.accuracy
+    return [
+        {"choice": "criterion"} | _over_halvings(criteria, controls, n),
+        {"choice": "one for all sets"} | _over_halvings(members, controls, n),
+    ]
+
+
+def _over_halvings(
+    candidates: Mapping[str, Accuracy], controls: Mapping[str, Accuracy], n: int
+) -> dict[str, Any]:
+    """How often each candidate is the best of the first half, and what that wins on the second."""
+    names = sorted(next(iter(candidates.values())))
+    by_set = {name: _by_set(found, names) for name, found in candidates.items()}
+    best, won = Counter[str](), {control: np.zeros(n) for control in controls}
     for seed in range(n):
         first, second = (np.isin(names, half) for half in halves(names, seed))
-        name = max(criteria, key=lambda name: by_set[name][first].mean())
-        best[name.removeprefix(PREFIX)] += 1
-        for control, other in gains.items():
-            won[control].append(100 * float((by_set[name] - other)[second].mean()))
+        winner = max(by_set, key=lambda name: by_set[name][first].mean())
+        best[winner] += 1
+        for control, other in controls.items():
+            won[control][seed] = (by_set[winner] - _by_set(other, names))[second].mean()
     row: dict[str, Any] = {"halvings": n, "best_on_first_half": dict(best.most_common())}
-    for control, own in won.items():
-        row[f"over_{control}"] = round(statistics.fmean(own), 2)
-        row[f"over_{control}_sd"] = round(statistics.stdev(own), 2) if n > 1 else None
+    for control, gains in won.items():
+        row[f"over_{control}"] = round(100 * gains.mean(), 2)
+        row[f"over_{control}_sd"] = round(100 * gains.std(ddof=1), 2)
     return row
 
 
@@ -207,15 +229,17 @@ def main() -> None:
     parser.add_argument("--probe", help="lines of this probe alone")
     parser.add_argument("--where", nargs="*", default=[], metavar="PARAMETER=VALUE")
     parser.add_argument("--split-seed", type=int, default=0)
-    parser.add_argument("--halvings", type=int, metavar="N", help="many ways to halve instead")
+    parser.add_argument("--halvings", type=int, metavar="N", help="2 or more ways to halve instead")
     options = parser.parse_args()
+    if options.halvings is not None and options.halvings < 2:
+        parser.error(f"--halvings is {options.halvings}; 2 or more are needed for a spread")
     where = dict(_value(text) for text in options.where)
     lines = wanted_lines(read_results(options.results), options.accuracy, options.probe, where)
     model = TS2Vec()
     default = {"tau_instance": model.tau_instance, "tau_temporal": model.tau_temporal}
     try:
-        if options.halvings:
-            rows = [halvings(lines, options.accuracy, default, options.halvings)]
+        if options.halvings is not None:
+            rows = halvings(lines, options.accuracy, default, options.halvings)
         else:
             rows = report(lines, options.accuracy, default, options.split_seed)
     except ValueError as error:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import json
 import sys
 from pathlib import Path
 
@@ -135,8 +136,10 @@ def test_controls_are_read_by_the_probe_of_the_grid(choosing, lines):
     assert found["unlabelled: good"]["over_hard"] == pytest.approx(20.0)
 
 
-def test_many_halvings_count_the_best_criterion_and_average_its_gain(choosing, lines):
-    row = choosing.halvings(lines, "accuracy", DEFAULT, 20)
-    assert row["best_on_first_half"] == {"good": 20}
-    assert (row["over_default"], row["over_default_sd"]) == (10.0, 0.0)
-    assert (row["over_hard"], row["over_hard_sd"]) == (20.0, 0.0)
+def test_many_halvings_count_what_is_best_and_average_its_gain(choosing, lines):
+    criterion, member = choosing.halvings(lines, "accuracy", DEFAULT, 20)
+    assert criterion["best_on_first_half"] == {"good": 20}
+    assert member["best_on_first_half"] == {json.dumps(SHARP): 20}
+    for row in (criterion, member):
+        assert (row["over_default"], row["over_default_sd"]) == (10.0, 0.0)
+        assert (row["over_hard"], row["over_hard_sd"]) == (20.0, 0.0)

@@ -382,4 +382,5 @@ class _Dropouts:
 
 def _at_depth(temporal: functional.TemporalWeights, depth: int) -> functional.TemporalWeights:
     """The weights of a block, tau * growth^depth, for a loss at one resolution."""
-    return lambda length, _: temporal(length, depth)
+    any_length = getattr(temporal, "any_length", False)
+    return functional.LagWeights(lambda length, _: temporal(length, depth), any_length)
