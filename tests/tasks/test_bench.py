@@ -261,7 +261,7 @@ def test_another_criterion_is_another_choice_made_from_the_lines_that_are_there(
         }
         best = max(own, key=lambda size: own[size].metrics["criterion.participation"])
         assert line.params["hidden_dims"] == best
-        assert line.metrics == own[best].metrics
+        assert (line.metrics, line.versions) == (own[best].metrics, own[best].versions)
 
 
 def test_of_a_choice_from_lines_only_what_was_not_read_is_trained(suite, out):

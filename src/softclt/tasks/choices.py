@@ -60,7 +60,7 @@ def chosen_lines(
             blank = unit.blank_choice(choice, base, seed)
             seconds = _seconds_of_a_choice(embedded, choice, seed, results, judgements)
             if (there := unit.line_of(base, choice, seed, results)) is not None:
-                names = ("metrics", "probe", "device", "trained_together", "created")
+                names = ("metrics", "probe", "device", "trained_together", "created", "versions")
                 same = {name: getattr(there, name) for name in names}
                 yield replace(blank, **same, seconds=there.seconds | seconds)
                 continue
