@@ -105,6 +105,15 @@ def test_every_table_of_rows_says_how_taus_were_chosen(report):
                 assert all(c.below.startswith(("tau ", "− ")) for c in one.columns[1:])
 
 
+def test_the_summary_names_the_criteria_that_chose_without_labels():
+    results = [result(dataset, "hard", 0, 0.8) for dataset in DATASETS]
+    for i, dataset in enumerate(DATASETS):
+        how = {"criterion": "stability" if i else "neighbours"}
+        results.append(result(dataset, "soft", 0, 0.8, tau_choice="unlabelled", options=how))
+    text = " ".join(sections(build_report(results, drawn=False))["Summary"].text)
+    assert "without labels, by neighbours and stability" in text
+
+
 def test_means_are_over_the_sets_that_all_compared_rows_have(report):
     (analysis,) = report.analyses
     assert len(analysis.common) == 11

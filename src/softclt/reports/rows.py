@@ -38,6 +38,7 @@ class Row:
         point: Whether it is a point of a grid, ``NAME(5, 0.5)``, of which ``NAME train`` or the
             like chose: best of many by its scores, it would be an oracle.
         groups: Data set -> kind of group -> group, e.g. ``{"seasonality": "strong"}``.
+        criteria: By which criteria without labels its taus were chosen.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Row:
     point: bool = False
     scores: dict[str, dict[int, float]] = field(default_factory=dict)
     groups: dict[str, dict[str, str]] = field(default_factory=dict)
+    criteria: set[str] = field(default_factory=set)
 
     @property
     def oracle(self) -> bool:
@@ -169,6 +171,8 @@ def _table(suite: str, task: str, metric: str, results: list[Result]) -> Table:
                     dates[key] = result.created
                     row.scores.setdefault(result.dataset, {})[result.seed] = value
                 row.groups.setdefault(result.dataset, {}).update(result.groups)
+                if criterion := result.options.get("criterion"):
+                    row.criteria.add(criterion)
                 if result.tau_choice not in row.tau_choice.split("+"):
                     row.tau_choice += f"+{result.tau_choice}"
         table.rows += rows.values()

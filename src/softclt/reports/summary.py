@@ -112,15 +112,15 @@ def _how_taus_were_chosen(analysis: Analysis) -> str:
     by_choice: dict[str, list[str]] = {}
     for row in analysis.table.rows:
         if row.kind == "soft":
-            by_choice.setdefault(row.tau_choice, []).append(row.name)
+            choice = TAU_WORDS.get(row.tau_choice, row.tau_choice)
+            if row.criteria:
+                choice += f", by {words(sorted(row.criteria))}"
+            by_choice.setdefault(choice, []).append(row.name)
     if not by_choice:
         return ""
     return (
         "How the taus were chosen: "
-        + "; ".join(
-            f"{words(names)}: {TAU_WORDS.get(choice, choice)}"
-            for choice, names in by_choice.items()
-        )
+        + "; ".join(f"{words(names)}: {choice}" for choice, names in by_choice.items())
         + "."
     )
 
