@@ -10,7 +10,8 @@ from softclt import evaluate
 from softclt.data import Dataset, datasets
 from softclt.data.synthetic import ragged, waves
 from softclt.selection import scores
-from softclt.tasks import bench, read_results, scoring
+from softclt.tasks import bench, read_results, scoring, tasks
+from softclt.tasks.base import Outcome
 from softclt.tasks.bench import make_plan, run_plan
 from softclt.tasks.embedding import EmbeddedUnit
 from softclt.tasks.estimate import estimate
@@ -148,20 +149,37 @@ def test_a_unit_whose_data_cannot_be_scored_is_lines_with_the_reason(suite, out,
     assert all("needs labels" in r.error for r in results)
 
 
-def test_a_task_without_embeddings_runs_too(suite, out, monkeypatch):
-    from softclt.tasks import tasks
-    from softclt.tasks.base import Outcome
+@pytest.fixture
+def counting():
+    """A task that does more, or less, than read embeddings."""
 
     def count(model, data, *, probe="x"):
         return Outcome({"count": float(len(data.X_train))}, {"fit": 0.1}, probe)
 
-    try:
-        tasks.register("counting")(count)
-        results = run_plan(make_plan(replace(suite("hard"), task="counting")), out)
-    finally:
-        del tasks._items["counting"], tasks._tags["counting"]
+    tasks.register("counting")(count)
+    yield "counting"
+    del tasks._items["counting"], tasks._tags["counting"]
+
+
+def test_a_task_without_embeddings_runs_too(suite, out, counting):
+    results = run_plan(make_plan(replace(suite("hard"), task=counting)), out)
     assert {r.metrics["count"] for r in results} == {18.0}
     assert {r.configuration for r in results} == {"hard · ridge", "hard · knn"}
+
+
+def test_data_sets_of_such_a_task_share_a_gpu_if_asked_to(suite, out, counting, monkeypatch):
+    calls = []
+
+    def here(task, items, workers):
+        calls.append((workers, [(unit.facts.name, unit.seeds) for unit in items]))
+        return map(task, items)
+
+    monkeypatch.setattr(bench, "in_processes", here)
+    plan = make_plan(replace(suite("hard"), task=counting))
+    assert len(run_plan(plan, out, device="cuda")) == 8
+    assert calls == []  # one process unless asked
+    assert len(run_plan(plan, out.with_name("other.jsonl"), device="cuda", workers=2)) == 8
+    assert calls == [(2, [("test/ragged", (0, 1)), ("test/waves", (0, 1))])]
 
 
 # ---------------------------------------------------------------------------------------- choices
@@ -329,7 +347,7 @@ def test_processes_find_what_one_process_finds(suite, tmp_path, rng, monkeypatch
 
 def test_units_whose_workers_died_are_lines_with_the_reason(suite, out, monkeypatch):
     def given_up(task, items, workers):
-        yield bench._in_a_process(items[0])
+        yield task(items[0])
         raise RuntimeError("worker processes died 3 times in a row")
 
     monkeypatch.setattr(bench, "in_processes", given_up)

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from softclt.data import load
@@ -105,9 +106,10 @@ def run_plan(
         out: The file of results. Lines of failed runs leave it first, and groups that are known by
             now are written into the lines that were there.
         workers: Processes. On a GPU this process trains, and they let probes read what it has
-            trained; else each takes a data set with one seed, or all of them where a choice
-            compares seeds, and its lines come in the end. None is one, and all but one core with a
-            GPU. One process writes each line at once.
+            trained, or, for a task that does more than that, each takes a data set and shares the
+            GPU; on a CPU each takes a data set with one seed, or all of them where a choice
+            compares seeds. Lines of a process come in the end. None is one, all but one core for
+            probes beside a GPU, and all of a Ray's. One process writes each line at once.
         ray: Address of a Ray cluster that takes whole data sets instead.
         device: Where models train: ``"cpu"`` or ``"cuda"``.
         on_result: Called with every new result.
@@ -124,16 +126,20 @@ def run_plan(
                 on_result(result)
 
     gpu, cores = device.startswith("cuda"), os.cpu_count() or 1
-    workers = (max(1, cores - 1) if gpu else 1) if workers is None else workers
+    reads = gpu and "reading" in tasks.tags(plan.suite.task)
     if ray is not None:
         sent = (replace(unit, data=load(unit.facts.asked)) for unit in plan.units)
-        answers = on_ray(_on_ray, gpu, sent, ray, workers=workers, gpus=int(gpu))
+        answers = on_ray(_in_a_process, gpu, sent, ray, workers=workers, gpus=int(gpu))
         _keep_units(plan.units, answers, keep)
-    elif gpu and workers > 1 and "reading" in tasks.tags(plan.suite.task):
+        return new
+    workers = (max(1, cores - 1) if reads else 1) if workers is None else workers
+    if reads and workers > 1:
         _train_here_and_read_there(plan.units, workers, keep)
-    elif workers > 1 and not gpu:
-        parts = [part for unit in plan.units for part in unit.by_seed()]
-        _keep_units(parts, in_processes(_in_a_process, parts, workers), keep)
+    elif workers > 1:
+        # A GPU takes the seeds of a data set side by side.
+        parts = [part for unit in plan.units for part in ([unit] if gpu else unit.by_seed())]
+        task = partial(_in_a_process, gpu)
+        _keep_units(parts, in_processes(task, parts, workers), keep)
     else:
         for unit in plan.units:
             for result in run_unit(unit, at_once=gpu):
@@ -168,11 +174,7 @@ def _tidy(out: str | os.PathLike[str], plan: Plan) -> None:
 Answer = tuple[tuple[str, tuple[int, ...]], list[Result]]  # data set and seeds, lines
 
 
-def _in_a_process(unit: Unit) -> Answer:
-    return _on_ray(False, unit)
-
-
-def _on_ray(gpu: bool, unit: Unit) -> Answer:
+def _in_a_process(gpu: bool, unit: Unit) -> Answer:
     use_one_core()
     return (unit.facts.asked, unit.seeds), list(run_unit(unit, at_once=gpu))
 

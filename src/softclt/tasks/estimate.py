@@ -19,7 +19,7 @@ from softclt.tasks.together import training_of
 # Seconds for a step of training and for an embedded step, by each step of a series.
 TRAIN_STEP = {"cpu": 7e-4, "cuda": 2e-6}
 EMBED_STEP = {"cpu": 4e-6, "cuda": 1e-7}
-SVM_PAIR, RIDGE_PRODUCT = 4e-6, 2e-10  # seconds by N^2, and by N M min(N, M)
+SVM_PAIR, RIDGE_PRODUCT = 1.5e-6, 2e-10  # seconds by N^2, and by N M min(N, M)
 _CAP = 3000  # longer series are cut
 
 
