@@ -2,6 +2,7 @@
 
     python benchmarks/choosing.py results.jsonl [--probe ridge] [--where layers=last]
     python benchmarks/choosing.py results.jsonl --halvings 1000
+    python benchmarks/choosing.py results.jsonl --pair "hard, all layers" "hard · ridge"
 
 A line is of the grid if its metrics hold, beside the accuracy on the test set, what the training
 series say: `loo` (ridge, leave-one-out) and `criterion.NAME`. For each data set and seed a
@@ -13,6 +14,8 @@ over data sets. Rows in brackets are for information: nothing may be chosen by t
 One way to halve is one draw. With --halvings the same is done so many times, with seeds 0, 1, ...:
 how often each criterion is the best of the first half, and what that wins on the second, mean and
 standard deviation over the draws; and the same for members that all sets share, as a default does.
+
+--pair says what one configuration gains over another, on all sets and on each half.
 """
 
 import argparse
@@ -194,24 +197,25 @@ def halvings(
     ]
 
 
-def _over_halvings(
-    candidates: Mapping[str, Accuracy], controls: Mapping[str, Accuracy], n: int
-) -> dict[str, Any]:
-    """How often each candidate is the best of the first half, and what that wins on the second."""
-    names = sorted(next(iter(candidates.values())))
-    by_set = {name: _by_set(found, names) for name, found in candidates.items()}
-    best, won = Counter[str](), {control: np.zeros(n) for control in controls}
-    for seed in range(n):
-        first, second = (np.isin(names, half) for half in halves(names, seed))
-        winner = max(by_set, key=lambda name: by_set[name][first].mean())
-        best[winner] += 1
-        for control, other in controls.items():
-            won[control][seed] = (by_set[winner] - _by_set(other, names))[second].mean()
-    row: dict[str, Any] = {"halvings": n, "best_on_first_half": dict(best.most_common())}
-    for control, gains in won.items():
-        row[f"over_{control}"] = round(100 * gains.mean(), 2)
-        row[f"over_{control}_sd"] = round(100 * gains.std(ddof=1), 2)
-    return row
+def compare(
+    results: Sequence[Result], accuracy: str, row: str, control: str, seed: int = 0
+) -> list[dict[str, Any]]:
+    """One configuration over another, on all data sets that both have and on each half."""
+    found: dict[str, Accuracy] = {row: {}, control: {}}
+    for line in results:
+        if line.configuration in found and accuracy in line.metrics:
+            own = found[line.configuration].setdefault(line.dataset, {})
+            own[line.seed] = line.metrics[accuracy]
+    both = sorted(found[row].keys() & found[control].keys())
+    if len(both) < 2:
+        raise ValueError(f"{row!r} and {control!r} share {len(both)} data set(s); 2 are needed")
+    rows = []
+    for part, names in zip(("all", "first", "second"), (both, *halves(both, seed)), strict=True):
+        gains = 100 * (_by_set(found[row], names) - _by_set(found[control], names))
+        ends = [round(end, 2) for end in interval(gains.tolist())]
+        kept = {"sets": len(names), "gain": round(gains.mean(), 2), "gain_95": ends}
+        rows.append({"row": row, "control": control, "half": part, **kept})
+    return rows
 
 
 def mean(found: Accuracy) -> float:
@@ -230,15 +234,20 @@ def main() -> None:
     parser.add_argument("--where", nargs="*", default=[], metavar="PARAMETER=VALUE")
     parser.add_argument("--split-seed", type=int, default=0)
     parser.add_argument("--halvings", type=int, metavar="N", help="2 or more ways to halve instead")
+    parser.add_argument("--pair", nargs=2, metavar=("ROW", "CONTROL"), help="two configurations")
     options = parser.parse_args()
     if options.halvings is not None and options.halvings < 2:
         parser.error(f"--halvings is {options.halvings}; 2 or more are needed for a spread")
     where = dict(_value(text) for text in options.where)
-    lines = wanted_lines(read_results(options.results), options.accuracy, options.probe, where)
+    results = read_results(options.results)
+    lines = wanted_lines(results, options.accuracy, options.probe, where)
     model = TS2Vec()
     default = {"tau_instance": model.tau_instance, "tau_temporal": model.tau_temporal}
     try:
-        if options.halvings is not None:
+        if options.pair is not None:
+            row, control = options.pair
+            rows = compare(results, options.accuracy, row, control, options.split_seed)
+        elif options.halvings is not None:
             rows = halvings(lines, options.accuracy, default, options.halvings)
         else:
             rows = report(lines, options.accuracy, default, options.split_seed)
@@ -246,6 +255,27 @@ def main() -> None:
         parser.error(str(error))
     for row in rows:
         print(json.dumps(row))
+
+
+def _over_halvings(
+    candidates: Mapping[str, Accuracy], controls: Mapping[str, Accuracy], n: int
+) -> dict[str, Any]:
+    """How often each candidate is the best of the first half, and what that wins on the second."""
+    names = sorted(next(iter(candidates.values())))
+    by_set = {name: _by_set(found, names) for name, found in candidates.items()}
+    others = {control: _by_set(found, names) for control, found in controls.items()}
+    best, won = Counter[str](), {control: np.zeros(n) for control in controls}
+    for seed in range(n):
+        first, second = (np.isin(names, half) for half in halves(names, seed))
+        winner = max(by_set, key=lambda name: by_set[name][first].mean())
+        best[winner] += 1
+        for control, other in others.items():
+            won[control][seed] = (by_set[winner] - other)[second].mean()
+    row: dict[str, Any] = {"halvings": n, "best_on_first_half": dict(best.most_common())}
+    for control, gains in won.items():
+        row[f"over_{control}"] = round(100 * gains.mean(), 2)
+        row[f"over_{control}_sd"] = round(100 * gains.std(ddof=1), 2)
+    return row
 
 
 def _by_set(found: Accuracy, names: Sequence[str]) -> NDArray[np.float64]:

@@ -143,3 +143,18 @@ def test_many_halvings_count_what_is_best_and_average_its_gain(choosing, lines):
     for row in (criterion, member):
         assert (row["over_default"], row["over_default_sd"]) == (10.0, 0.0)
         assert (row["over_hard"], row["over_hard_sd"]) == (20.0, 0.0)
+
+
+def test_a_pair_is_compared_on_all_sets_and_on_each_half(choosing):
+    scores = {"one": 0.75, "other": 0.5}
+    results = [
+        line(dataset, seed, HARD, {"accuracy": score}, configuration=name)
+        for dataset in SETS
+        for seed in range(2)
+        for name, score in scores.items()
+    ]
+    rows = choosing.compare(results, "accuracy", "one", "other")
+    assert [(row["half"], row["sets"]) for row in rows] == [("all", 9), ("first", 4), ("second", 5)]
+    assert all((row["gain"], row["gain_95"]) == (25.0, [25.0, 25.0]) for row in rows)
+    with pytest.raises(ValueError, match="'one' and 'none' share 0"):
+        choosing.compare(results, "accuracy", "one", "none")
