@@ -200,7 +200,10 @@ def halvings(
 def compare(
     results: Sequence[Result], accuracy: str, row: str, control: str, seed: int = 0
 ) -> list[dict[str, Any]]:
-    """One configuration over another, on all data sets that both have and on each half."""
+    """One configuration over another, on all data sets that both have and on each half.
+
+    Paired by seed, where both have it.
+    """
     found: dict[str, Accuracy] = {row: {}, control: {}}
     for line in results:
         if line.configuration in found and accuracy in line.metrics:
@@ -211,9 +214,12 @@ def compare(
         raise ValueError(f"{row!r} and {control!r} share {len(both)} data set(s); 2 are needed")
     rows = []
     for part, names in zip(("all", "first", "second"), (both, *halves(both, seed)), strict=True):
-        gains = 100 * (_by_set(found[row], names) - _by_set(found[control], names))
-        ends = [round(end, 2) for end in interval(gains.tolist())]
-        kept = {"sets": len(names), "gain": round(gains.mean(), 2), "gain_95": ends}
+        gains = []
+        for name in names:
+            own, other = found[row][name], found[control][name]
+            gains.append(100 * statistics.fmean(own[k] - other[k] for k in own.keys() & other))
+        ends = [round(end, 2) for end in interval(gains)]
+        kept = {"sets": len(names), "gain": round(statistics.fmean(gains), 2), "gain_95": ends}
         rows.append({"row": row, "control": control, "half": part, **kept})
     return rows
 

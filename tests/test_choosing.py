@@ -153,6 +153,7 @@ def test_a_pair_is_compared_on_all_sets_and_on_each_half(choosing):
         for seed in range(2)
         for name, score in scores.items()
     ]
+    results.append(line(SETS[0], 7, HARD, {"accuracy": 0.0}, configuration="one"))  # no partner
     rows = choosing.compare(results, "accuracy", "one", "other")
     assert [(row["half"], row["sets"]) for row in rows] == [("all", 9), ("first", 4), ("second", 5)]
     assert all((row["gain"], row["gain_95"]) == (25.0, [25.0, 25.0]) for row in rows)
