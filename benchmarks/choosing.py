@@ -210,8 +210,8 @@ def compare(
             own = found[line.configuration].setdefault(line.dataset, {})
             own[line.seed] = line.metrics[accuracy]
     both = sorted(found[row].keys() & found[control].keys())
-    if len(both) < 2:
-        raise ValueError(f"{row!r} and {control!r} share {len(both)} data set(s); 2 are needed")
+    if len(both) < 4:
+        raise ValueError(f"{row!r} and {control!r} share {len(both)} data set(s); 4 are needed")
     rows = []
     for part, names in zip(("all", "first", "second"), (both, *halves(both, seed)), strict=True):
         gains = []
