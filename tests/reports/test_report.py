@@ -81,6 +81,19 @@ def test_one_or_two_data_sets_show_nothing_however_alike_they_are(n, said):
     assert f"on {n} data set{'s' * (n > 1)}: {said} nothing." in summary.points[0]
 
 
+def test_an_interval_of_two_sets_is_not_drawn_and_does_not_squeeze_the_others():
+    wide = [
+        result(dataset, "soft train", 0, accuracy, suite="ucr")
+        for dataset, accuracy in zip(DATASETS[:2], (0.1, 0.9), strict=True)
+    ]
+    results = [one for one in fake_results() if one.configuration in ("hard", "soft")]
+    table = grid(build_report(results + wide, drawn=False), "Summary")
+    interval = "95 % interval"
+    assert table["soft train"]["verdict"].text == "two data sets show nothing"
+    assert table["soft train"][interval].span is None
+    assert max(np.abs(table["soft"][interval].span)) == pytest.approx(1.0)
+
+
 def test_oracles_are_marked_in_every_table_and_neither_ranked_nor_tested(report):
     (analysis,) = report.analyses
     assert "soft oracle" not in analysis.ranks

@@ -55,9 +55,14 @@ class Difference:
     control_mean: float
     p: float = math.nan
 
+    @property
+    def of_too_few_sets(self) -> bool:
+        """Whether nothing can be said, whatever the interval is."""
+        return len(self.by_set) < FEWEST
+
     def verdict(self, lower_is_better: bool = False) -> str:
         """What the interval allows to say."""
-        if len(self.by_set) < FEWEST:
+        if self.of_too_few_sets:
             count = "one data set shows" if len(self.by_set) == 1 else "two data sets show"
             return f"{count} nothing"
         if self.low <= 0 <= self.high:

@@ -47,12 +47,13 @@ def figures_section(analysis: Analysis, name: str = "") -> Section | None:
                 scatter(honest, analysis.metric),
             )
         )
+    if told := [one for one in honest if not one.of_too_few_sets]:
         pictures.append(
             (
                 "How the differences spread",
                 "A dot for each data set. The box holds the middle half, the line in it is the "
                 f"median; the diamond is the mean with its {100 * LEVEL:.0f} % interval.",
-                spread_of_differences(honest, analysis.metric),
+                spread_of_differences(told, analysis.metric),
             )
         )
     results, score = analysis.table.results, analysis.metric.name

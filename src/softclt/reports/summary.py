@@ -32,12 +32,15 @@ def summary_section(analysis: Analysis, name: str) -> Section:
 def softness_grid(analysis: Analysis) -> Grid:
     """Every soft row beside its control, with an interval: the main result."""
     metric, differences = analysis.metric, analysis.differences
-    ends = [abs(end) for one in differences for end in (one.low, one.high) if end == end]
-    scale = max([*ends, *(abs(one.mean) for one in differences), 1e-12])
+    # An interval of two data sets can be so wide that all others would be drawn as dots beside it.
+    drawn = [one for one in differences if not one.of_too_few_sets]
+    scale = max([abs(end) for one in drawn for end in (one.low, one.high)], default=1.0) or 1.0
     lines = []
     for one in differences:
         ends_text = f"{metric.difference(one.low, 1)} to {metric.difference(one.high, 1)}"
-        span = (one.low / scale, one.mean / scale, one.high / scale)
+        span = None
+        if not one.of_too_few_sets:
+            span = (one.low / scale, one.mean / scale, one.high / scale)
         cells = (
             Cell(row_name(one.row)),
             Cell(tau_text(one.row)),
