@@ -2,6 +2,7 @@
 
     python benchmarks/choosing.py results.jsonl [--probe ridge] [--where layers=last]
     python benchmarks/choosing.py results.jsonl --halvings 1000
+    python benchmarks/choosing.py results.jsonl --halvings 1000 --rows "soft(*" --over hard
     python benchmarks/choosing.py results.jsonl --pair "hard, all layers" "hard · ridge"
 
 A line is of the grid if its metrics hold, beside the accuracy on the test set, what the training
@@ -15,6 +16,9 @@ One way to halve is one draw. With --halvings the same is done so many times, wi
 how often each criterion is the best of the first half, and what that wins on the second, mean and
 standard deviation over the draws; and the same for members that all sets share, as a default does.
 
+With --rows the candidates are the configurations of such names, each for all sets: what the best
+of the first half is worth on the second, over the configurations that --over names.
+
 --pair says what one configuration gains over another, on all sets and on each half.
 """
 
@@ -24,6 +28,7 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +202,40 @@ def halvings(
     ]
 
 
+def best_row(
+    results: Sequence[Result], accuracy: str, rows: str, over: Sequence[str], n: int
+) -> list[dict[str, Any]]:
+    """Which configuration, the same for all sets, is best on random halves of the sets.
+
+    Data sets and seeds that one of them lacks are left out.
+    """
+    found = by_configuration(results, accuracy)
+    candidates = {name: own for name, own in found.items() if fnmatchcase(name, rows)}
+    if len(candidates) < 2 or not found.keys() >= set(over):
+        raise ValueError(
+            f"--rows {rows} finds {len(candidates)} configuration(s), 2 are needed, and --over "
+            f"names {', '.join(over) or 'none'}; there are {', '.join(map(repr, found))}"
+        )
+    every = {**candidates, **{name: found[name] for name in over}}
+    shared = {
+        dataset: set.intersection(*(set(own.get(dataset, {})) for own in every.values()))
+        for dataset in next(iter(every.values()))
+    }
+    every = {
+        name: {d: {k: own[d][k] for k in sorted(seeds)} for d, seeds in shared.items() if seeds}
+        for name, own in every.items()
+    }
+    n_sets = len(every[next(iter(candidates))])
+    if n_sets < 4:
+        raise ValueError(f"these configurations share {n_sets} data set(s); 4 are needed")
+    row: dict[str, Any] = {"choice": "one for all sets", "sets": n_sets}
+    row |= _over_halvings(
+        {name: every[name] for name in candidates}, {name: every[name] for name in over}, n
+    )
+    table = [_row(name, every[name], {other: every[other] for other in over}) for name in every]
+    return [row, *sorted(table, key=lambda line: -line["accuracy"])]
+
+
 def compare(
     results: Sequence[Result], accuracy: str, row: str, control: str, seed: int = 0
 ) -> list[dict[str, Any]]:
@@ -204,11 +243,8 @@ def compare(
 
     Paired by seed, where both have it.
     """
-    found: dict[str, Accuracy] = {row: {}, control: {}}
-    for line in results:
-        if line.configuration in found and accuracy in line.metrics:
-            own = found[line.configuration].setdefault(line.dataset, {})
-            own[line.seed] = line.metrics[accuracy]
+    every = by_configuration(results, accuracy)
+    found = {name: every.get(name, {}) for name in (row, control)}
     both = sorted(found[row].keys() & found[control].keys())
     if len(both) < 4:
         raise ValueError(f"{row!r} and {control!r} share {len(both)} data set(s); 4 are needed")
@@ -222,6 +258,16 @@ def compare(
         kept = {"sets": len(names), "gain": round(statistics.fmean(gains), 2), "gain_95": ends}
         rows.append({"row": row, "control": control, "half": part, **kept})
     return rows
+
+
+def by_configuration(results: Sequence[Result], accuracy: str) -> dict[str, Accuracy]:
+    """Accuracy by the name of the configuration, data set and seed."""
+    found: dict[str, Accuracy] = {}
+    for line in results:
+        if accuracy in line.metrics:
+            own = found.setdefault(line.configuration, {}).setdefault(line.dataset, {})
+            own[line.seed] = line.metrics[accuracy]
+    return found
 
 
 def mean(found: Accuracy) -> float:
@@ -241,9 +287,15 @@ def main() -> None:
     parser.add_argument("--split-seed", type=int, default=0)
     parser.add_argument("--halvings", type=int, metavar="N", help="2 or more ways to halve instead")
     parser.add_argument("--pair", nargs=2, metavar=("ROW", "CONTROL"), help="two configurations")
+    parser.add_argument("--rows", metavar="PATTERN", help="with --halvings: these configurations")
+    parser.add_argument(
+        "--over", nargs="*", default=[], metavar="ROW", help="what they are held to"
+    )
     options = parser.parse_args()
     if options.halvings is not None and options.halvings < 2:
         parser.error(f"--halvings is {options.halvings}; 2 or more are needed for a spread")
+    if options.rows is not None and options.halvings is None:
+        parser.error("--rows needs --halvings N")
     where = dict(_value(text) for text in options.where)
     results = read_results(options.results)
     lines = wanted_lines(results, options.accuracy, options.probe, where)
@@ -253,6 +305,8 @@ def main() -> None:
         if options.pair is not None:
             row, control = options.pair
             rows = compare(results, options.accuracy, row, control, options.split_seed)
+        elif options.rows is not None:
+            rows = best_row(results, options.accuracy, options.rows, options.over, options.halvings)
         elif options.halvings is not None:
             rows = halvings(lines, options.accuracy, default, options.halvings)
         else:

@@ -159,3 +159,35 @@ def test_a_pair_is_compared_on_all_sets_and_on_each_half(choosing):
     assert all((row["gain"], row["gain_95"]) == (25.0, [25.0, 25.0]) for row in rows)
     with pytest.raises(ValueError, match="'one' and 'none' share 0"):
         choosing.compare(results, "accuracy", "one", "none")
+
+
+def test_the_best_of_named_rows_on_one_half_is_held_to_others_on_the_second(choosing):
+    scores = {"soft(1)": 0.75, "soft(2)": 0.625, "hard": 0.5}
+    results = [
+        line(dataset, seed, HARD, {"accuracy": score}, configuration=name)
+        for dataset in SETS
+        for seed in range(2)
+        for name, score in scores.items()
+    ]
+    results.append(line("ucr/Alone", 0, HARD, {"accuracy": 1.0}, configuration="hard"))
+    results.append(line(SETS[0], 7, HARD, {"accuracy": 1.0}, configuration="soft(2)"))
+    first, *table = choosing.best_row(results, "accuracy", "soft(*", ["hard", "soft(2)"], 20)
+    assert (first["sets"], first["best_on_first_half"]) == (9, {"soft(1)": 20})
+    assert (first["over_hard"], first["over_soft(2)"], first["over_hard_sd"]) == (25.0, 12.5, 0.0)
+    assert [row["choice"] for row in table] == ["soft(1)", "soft(2)", "hard"]
+    assert [row.get("over_hard") for row in table] == [25.0, 12.5, None]
+
+
+@pytest.mark.parametrize(
+    ("rows", "over", "told"),
+    [
+        ("soft(1)", ["hard"], "finds 1 configuration"),
+        ("soft*", ["none"], "names none; there are"),
+        ("soft*", ["hard"], "share 1 data set"),
+    ],
+)
+def test_rows_that_cannot_be_compared_are_named(choosing, rows, over, told):
+    names = ["soft(1)", "soft(2)", "hard"]
+    results = [line(SETS[0], 0, HARD, {"accuracy": 0.5}, configuration=name) for name in names]
+    with pytest.raises(ValueError, match=told):
+        choosing.best_row(results, "accuracy", rows, over, 2)
