@@ -930,3 +930,21 @@ def averaged(iterates, momentum):
         keep = min(1 - 1 / (k + 1), momentum)
         mean = keep * mean + (1 - keep) * iterates[k]
     return mean
+
+
+# ---------------------------------------------------------------------------------------- read-out
+
+
+def pooled(steps, real, pooling):
+    """One vector of the real steps (T, M); several kinds side by side."""
+    kept = [step for step, seen in zip(steps, real, strict=True) if seen]
+    vector = []
+    for kind in pooling.split("+"):
+        for values in zip(*kept, strict=True):
+            found = {
+                "max": max(values),
+                "mean": sum(values) / len(values),
+                "positive": sum(value > 0 for value in values) / len(values),
+            }
+            vector.append(found[kind])
+    return vector

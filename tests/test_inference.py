@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+import naive
 from softclt import inference
 from softclt.encoders import DilatedEncoder
 
@@ -21,7 +22,7 @@ def ragged(rng):
     return X
 
 
-@pytest.mark.parametrize("pooling", ["max", "mean"])
+@pytest.mark.parametrize("pooling", ["max", "mean", "positive", "positive+max"])
 @pytest.mark.parametrize("layers", ["last", "all"])
 def test_a_vector_depends_neither_on_padding_nor_on_batch_mates(encoder, ragged, pooling, layers):
     options = {"pooling": pooling, "layers": layers}
@@ -39,6 +40,21 @@ def test_pooling_sees_observed_steps_only(encoder, ragged):
     observed = ~np.isnan(ragged).any(axis=1)
     expected = [z[seen].max(axis=0) for z, seen in zip(steps, observed, strict=True)]
     np.testing.assert_allclose(series, expected, atol=1e-6)
+
+
+def test_poolings_are_those_of_plain_loops(encoder, ragged):
+    steps = inference.encode(encoder, ragged, level="timestamp")
+    observed = ~np.isnan(ragged).any(axis=1)
+    for pooling in ("mean", "positive", "max+mean+positive", "positive+max"):
+        series = inference.encode(encoder, ragged, pooling=pooling)
+        expected = [naive.pooled(z, seen, pooling) for z, seen in zip(steps, observed, strict=True)]
+        np.testing.assert_allclose(series, expected, atol=1e-6)
+
+
+def test_a_series_without_a_value_has_no_pooled_vector(encoder):
+    empty = np.full((1, 2, 4), np.nan, np.float32)
+    for pooling in inference.POOLINGS:
+        assert np.isnan(inference.encode(encoder, empty, pooling=pooling)).all()
 
 
 def test_steps_behind_the_end_of_a_series_are_nan_and_no_others(encoder, ragged):
@@ -107,7 +123,9 @@ def test_one_step_is_enough(encoder):
         ({"level": "window"}, "needs `window`"),
         ({"level": "window", "window": 25}, "at most 24"),
         ({"level": "instance", "window": 3}, "belong to level"),
-        ({"pooling": "sum"}, "'max', 'mean'"),
+        ({"pooling": "sum"}, "'max', 'mean', 'positive'"),
+        ({"pooling": "max+"}, r"pooling is 'max\+'"),
+        ({"pooling": "max+mean+max"}, "each once"),
         ({"layer": 4}, "layers 0 to 3"),
         ({"causal": True, "context": -1}, "context is -1"),
     ],

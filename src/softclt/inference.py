@@ -13,7 +13,7 @@ from softclt.encoders import Encoder
 from softclt.validation import check_choice, check_range, observed_steps, series_lengths
 
 LEVELS = ("instance", "timestamp", "window")
-POOLINGS = ("max", "mean")
+POOLINGS = ("max", "mean", "positive")
 LAYERS = ("last", "all")
 
 # Steps of all series in a forward pass; at M = 320 a layer's output is then 84 MB.
@@ -46,12 +46,12 @@ def encode(
         stride: Steps from one window to the next; ``window`` if None.
         causal: A step sees itself and ``context`` steps before it, nothing later.
         context: How far back a causal step sees.
-        pooling: How the steps of a series or window become one vector: max or mean.
+        pooling: How the steps of a series or window become one vector: see `pool`.
         layers: Read out the last block or all of them, side by side.
         layer: Read out this block alone.
     """
     check_choice(level, LEVELS, "level")
-    check_choice(pooling, POOLINGS, "pooling")
+    check_pooling(pooling)
     check_choice(layers, LAYERS, "layers")
     if layer is not None and not 0 <= layer < module.n_layers:
         raise ValueError(f"layer is {layer}; the encoder has the layers 0 to {module.n_layers - 1}")
@@ -100,7 +100,7 @@ def read_outs(
     """What `encode` gives for several ``(pooling, layers)``, from one pass of the encoder."""
     results: dict[tuple[str, str], list[NDArray[np.float32]]] = {one: [] for one in wanted}
     for pooling, layers in results:
-        check_choice(pooling, POOLINGS, "pooling")
+        check_pooling(pooling)
         check_choice(layers, LAYERS, "layers")
     every = any(layers == "all" for _, layers in results)
     for x, r, _ in _batches(module, X):
@@ -136,14 +136,35 @@ def _batches(module: Encoder, X: NDArray[np.float32]) -> Iterator[tuple[Tensor, 
     module.train(was_training)
 
 
+def check_pooling(pooling: str) -> None:
+    """Refuse what `pool` does not know."""
+    kinds = str(pooling).split("+")
+    if not set(kinds) <= set(POOLINGS) or len(set(kinds)) < len(kinds):
+        raise ValueError(
+            f"pooling is {pooling!r}; expected one of {', '.join(map(repr, POOLINGS))}, or several "
+            "of them, each once, as in 'max+mean'"
+        )
+
+
 def pool(z: Tensor, real: Tensor, pooling: str) -> Tensor:
-    """Pool ``(..., T, M)`` over the real steps; NaN where there is none."""
-    hidden = ~real[..., None]
-    if pooling == "max":
-        pooled = z.masked_fill(hidden, float("-inf")).amax(dim=-2)
-    else:
-        pooled = z.masked_fill(hidden, 0.0).sum(dim=-2) / real.sum(dim=-1, keepdim=True)
-    return pooled.masked_fill(~real.any(dim=-1, keepdim=True), float("nan"))
+    """Pool ``(..., T, M)`` over the real steps; NaN where there is none.
+
+    Args:
+        z: Features of every step.
+        real: Steps that count, ``(..., T)``.
+        pooling: ``max``, ``mean``, ``positive`` (the share of steps above 0), or several side by
+            side: ``max+mean+positive`` gives ``(..., 3 * M)``.
+    """
+    hidden, n_real = ~real[..., None], real.sum(dim=-1, keepdim=True)
+    pooled = []
+    for kind in pooling.split("+"):
+        if kind == "max":
+            pooled.append(z.masked_fill(hidden, float("-inf")).amax(dim=-2))
+        elif kind == "mean":
+            pooled.append(z.masked_fill(hidden, 0.0).sum(dim=-2) / n_real)
+        else:
+            pooled.append(((z > 0) & ~hidden).sum(dim=-2).to(z.dtype) / n_real)
+    return torch.cat(pooled, dim=-1).masked_fill(n_real == 0, float("nan"))
 
 
 def _fill_end(x: Tensor, length: int, dim: int) -> Tensor:

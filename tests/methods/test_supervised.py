@@ -54,6 +54,20 @@ def changed(one, other):
     return kinds
 
 
+def test_a_head_reads_several_poolings_side_by_side(series):
+    learner = fitted("ts2vec", series, lr=1e-2, pooling="max+positive")
+    network, facts = fit_classifier(learner, series, labels_for(), Lesson("any", n_steps=60))
+    assert network.head.weight.shape == (1, 12, 2)  # 6 maxima and 6 shares
+    assert facts["loss"][-1] < 0.95 * facts["loss"][0]
+    assert changed(encoder_of(learner.module_), encoder_of(network.encoder)) == {"parameters"}
+
+
+def test_a_share_of_steps_alone_is_refused_where_an_encoder_learns_through_it(series):
+    with pytest.raises(ValueError, match="cannot learn"):
+        new_classifier(fitted("ts2vec", series, pooling="positive"), series, 2, seed=0)
+    new_classifier(fitted("tstcc", series, pooling="positive"), series, 2, seed=0)  # has no pooling
+
+
 @both
 @pytest.mark.parametrize("frozen", [False, True])
 def test_one_label_a_class_is_enough(name, frozen, series):

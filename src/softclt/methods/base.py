@@ -130,7 +130,7 @@ class RepresentationLearner(SeriesTransformer):
         check_choice(self.distance_scale, (None, "series"), "distance_scale")
         check_choice(self.distance_mode, MODES, "distance_mode")
         check_choice(self.distance_normalize, NORMALIZATIONS, "distance_normalize")
-        check_choice(self.pooling, inference.POOLINGS, "pooling")
+        inference.check_pooling(self.pooling)
         check_choice(self.layers, inference.LAYERS, "layers")
         check_choice(self.precision, (*PRECISIONS, HALF_PRECISION), "precision")
         check_range(self.batch_size, "batch_size", 1)

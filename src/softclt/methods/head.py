@@ -29,7 +29,8 @@ class ClassifierNetwork(EncoderWithHeads[Encoder]):
         n_channels: Channels D of the series.
         n_classes: Number of classes L.
         length: Steps of the series, if all have as many; None if they differ.
-        pooling: Of steps to one vector: max or mean.
+        pooling: Of steps to one vector: see `softclt.inference.pool`; max or mean is part of it,
+            since nothing is learned through a share of steps.
         keep_statistics: Leave the batch statistics of the encoder as they are, also while its
             weights learn: for batches of a few series, which would spoil them.
     """
@@ -52,7 +53,13 @@ class ClassifierNetwork(EncoderWithHeads[Encoder]):
             values = self._features(like.new_zeros(1, 1, n_channels, length or 2)).values
         if length is not None and _halving(encoder) is not None:
             self.n_steps = values.shape[2]
-        self.head = Linear((self.n_steps or 1) * values.shape[-1], n_classes)
+        elif pooling == "positive":
+            raise ValueError(
+                "pooling is 'positive', through which an encoder cannot learn; take 'max' or "
+                "'mean', alone or beside it"
+            )
+        n_read = self.n_steps or len(pooling.split("+"))  # vectors side by side
+        self.head = Linear(n_read * values.shape[-1], n_classes)
 
     def logits(self, x: Tensor, draws: StepDraws | None = None, complete: bool = False) -> Tensor:
         """From series ``(R, B, D, T)`` to ``(R, B, L)``; without draws nothing is dropped."""

@@ -86,7 +86,8 @@ class TSTCC(RepresentationLearner):
         scale: ``channel`` removes mean and standard deviation of each channel of the training data;
             None takes values as they are.
         mask_padding: Padded and missing steps take no part in losses, layers and pooling.
-        pooling: Of steps to one vector: max or mean.
+        pooling: Of steps to one vector: max, mean, positive (share of steps above 0), or several
+            side by side, as in ``max+mean+positive``.
         layers: Read out the last block, or all of them side by side.
         batch_size: Series in a batch; all of them if there are fewer.
         lr: Learning rate of Adam.

@@ -72,6 +72,12 @@ def test_a_soft_setting_that_is_no_number_is_refused():
         SimCLR(tau_instance=5.0, alpha=2.0).fit(np.zeros((3, 1, 10)))
 
 
+def test_poolings_that_their_networks_cannot_learn_through_are_refused():
+    for pooling in ("positive", "max+mean"):
+        with pytest.raises(ValueError, match="expected one of 'max', 'mean'"):
+            SimCLR(pooling=pooling).fit(np.zeros((3, 1, 10)))
+
+
 def test_recurrent_units_are_those_of_torch(rng):
     layer, torchs = Recurrent(3, 5).double(), torch.nn.GRU(3, 5, batch_first=True).double()
     with torch.no_grad():

@@ -13,7 +13,7 @@ from softclt.methods.base import SOFTNESS_AND_SEED, RepresentationLearner
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.tstcc import adam, check_encoder_and_views
 from softclt.training import StepDraws
-from softclt.validation import check_range
+from softclt.validation import check_choice, check_range
 
 
 class Rival(RepresentationLearner):
@@ -91,6 +91,7 @@ class Rival(RepresentationLearner):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_choice(self.pooling, ("max", "mean"), "pooling")  # their networks learn through it
         check_encoder_and_views(self)
 
     def _encoder(self, n_channels: int) -> TCCEncoder:
