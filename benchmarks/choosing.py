@@ -19,7 +19,8 @@ standard deviation over the draws; and the same for members that all sets share,
 With --rows the candidates are the configurations of such names, each for all sets: what the best
 of the first half is worth on the second, over the configurations that --over names.
 
---pair says what one configuration gains over another, on all sets and on each half.
+--pair says what one configuration gains over another, on all sets and on each half. A pattern
+stands for the mean of the configurations that it finds.
 """
 
 import argparse
@@ -210,30 +211,20 @@ def best_row(
     Data sets and seeds that one of them lacks are left out.
     """
     found = by_configuration(results, accuracy)
-    candidates = {name: own for name, own in found.items() if fnmatchcase(name, rows)}
-    if len(candidates) < 2 or not found.keys() >= set(over):
+    names = _named(found, rows)
+    if len(names) < 2 or not found.keys() >= set(over):
         raise ValueError(
-            f"--rows {rows} finds {len(candidates)} configuration(s), 2 are needed, and --over "
-            f"names {', '.join(over) or 'none'}; there are {', '.join(map(repr, found))}"
+            f"--rows {rows} finds {len(names)} configuration(s), 2 are needed, and --over names "
+            f"{', '.join(over) or 'none'}; there are {', '.join(map(repr, found))}"
         )
-    every = {**candidates, **{name: found[name] for name in over}}
-    shared = {
-        dataset: set.intersection(*(set(own.get(dataset, {})) for own in every.values()))
-        for dataset in next(iter(every.values()))
-    }
-    every = {
-        name: {d: {k: own[d][k] for k in sorted(seeds)} for d, seeds in shared.items() if seeds}
-        for name, own in every.items()
-    }
-    n_sets = len(every[next(iter(candidates))])
+    kept = shared({name: found[name] for name in {*names, *over}})
+    candidates, others = ({name: kept[name] for name in part} for part in (names, over))
+    n_sets = len(candidates[names[0]])
     if n_sets < 4:
         raise ValueError(f"these configurations share {n_sets} data set(s); 4 are needed")
-    row: dict[str, Any] = {"choice": "one for all sets", "sets": n_sets}
-    row |= _over_halvings(
-        {name: every[name] for name in candidates}, {name: every[name] for name in over}, n
-    )
-    table = [_row(name, every[name], {other: every[other] for other in over}) for name in every]
-    return [row, *sorted(table, key=lambda line: -line["accuracy"])]
+    best = {"choice": "one for all sets", "sets": n_sets} | _over_halvings(candidates, others, n)
+    table = [_row(name, own, others) for name, own in (others | candidates).items()]
+    return [best, *sorted(table, key=lambda line: -line["accuracy"])]
 
 
 def compare(
@@ -241,23 +232,37 @@ def compare(
 ) -> list[dict[str, Any]]:
     """One configuration over another, on all data sets that both have and on each half.
 
-    Paired by seed, where both have it.
+    Paired by seed, where both have it. A pattern stands for the mean of those that it finds.
     """
-    every = by_configuration(results, accuracy)
-    found = {name: every.get(name, {}) for name in (row, control)}
-    both = sorted(found[row].keys() & found[control].keys())
+    found = by_configuration(results, accuracy)
+    own, other = _named(found, row), _named(found, control)
+    kept = shared({name: found[name] for name in {*own, *other}}) if own and other else {}
+    both = sorted(kept[own[0]]) if kept else []
     if len(both) < 4:
         raise ValueError(f"{row!r} and {control!r} share {len(both)} data set(s); 4 are needed")
+    means = [
+        np.mean([_by_set(kept[name], both) for name in names], axis=0) for names in (own, other)
+    ]
+    gain_of = dict(zip(both, 100 * (means[0] - means[1]), strict=True))
     rows = []
     for part, names in zip(("all", "first", "second"), (both, *halves(both, seed)), strict=True):
-        gains = []
-        for name in names:
-            own, other = found[row][name], found[control][name]
-            gains.append(100 * statistics.fmean(own[k] - other[k] for k in own.keys() & other))
+        gains = [float(gain_of[name]) for name in names]
         ends = [round(end, 2) for end in interval(gains)]
-        kept = {"sets": len(names), "gain": round(statistics.fmean(gains), 2), "gain_95": ends}
-        rows.append({"row": row, "control": control, "half": part, **kept})
+        said = {"sets": len(names), "gain": round(statistics.fmean(gains), 2), "gain_95": ends}
+        rows.append({"row": row, "control": control, "half": part, **said})
     return rows
+
+
+def shared(found: Mapping[str, Accuracy]) -> dict[str, Accuracy]:
+    """Of several configurations, the data sets and seeds that all of them have."""
+    first, *rest = found.values()
+    seeds = {
+        d: [k for k in own if all(k in r.get(d, {}) for r in rest)] for d, own in first.items()
+    }
+    return {
+        name: {d: {k: own[d][k] for k in kept} for d, kept in seeds.items() if kept}
+        for name, own in found.items()
+    }
 
 
 def by_configuration(results: Sequence[Result], accuracy: str) -> dict[str, Accuracy]:
@@ -341,6 +346,11 @@ def _over_halvings(
 def _by_set(found: Accuracy, names: Sequence[str]) -> NDArray[np.float64]:
     """Means over seeds, in the order of the names."""
     return np.array([statistics.fmean(found[name].values()) for name in names])
+
+
+def _named(found: Mapping[str, Accuracy], pattern: str) -> list[str]:
+    """Configurations of this name, or those that the pattern finds."""
+    return [pattern] if pattern in found else [name for name in found if fnmatchcase(name, pattern)]
 
 
 def _varying(lines: Sequence[Result]) -> list[str]:

@@ -157,6 +157,8 @@ def test_a_pair_is_compared_on_all_sets_and_on_each_half(choosing):
     rows = choosing.compare(results, "accuracy", "one", "other")
     assert [(row["half"], row["sets"]) for row in rows] == [("all", 9), ("first", 4), ("second", 5)]
     assert all((row["gain"], row["gain_95"]) == (25.0, [25.0, 25.0]) for row in rows)
+    mean_of_both = choosing.compare(results, "accuracy", "o*", "other")
+    assert [row["gain"] for row in mean_of_both] == [12.5, 12.5, 12.5]
     with pytest.raises(ValueError, match="'one' and 'none' share 0"):
         choosing.compare(results, "accuracy", "one", "none")
 
