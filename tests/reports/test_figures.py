@@ -74,3 +74,13 @@ def test_figures_need_no_pyplot():
         "figures.new_figure(1, 1); sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
+def test_the_same_figure_is_the_same_file(tmp_path, suffix):
+    for name in ("one", "other"):
+        figure = figures.new_figure(2, 2)
+        figure.subplots().plot([1.0, 2.0])
+        figures.save_figure(figure, tmp_path / f"{name}.{suffix}")
+    one, other = (tmp_path / f"{name}.{suffix}" for name in ("one", "other"))
+    assert one.read_bytes() == other.read_bytes()

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import re
 import sys
 import tomllib
@@ -68,6 +69,22 @@ def test_a_difference_of_nothing_is_called_so():
     results = [result(*pair, 0, 0.8 + float(rng.normal(0, 0.02))) for pair in pairs]
     summary = sections(build_report(results, drawn=False))["Summary"]
     assert "the interval holds 0, so no difference is shown" in summary.points[0]
+
+
+def test_of_many_rows_the_summary_tells_those_that_differ_and_counts_the_others():
+    grid_rows = [f"soft({tau}, 1)" for tau in range(20)]
+    gains = {row: 0.0005 * (k - 10) for k, row in enumerate(grid_rows)} | {grid_rows[7]: 0.1}
+    results = [result(dataset, "hard", 0, 0.8) for dataset in DATASETS]
+    for (i, dataset), row in itertools.product(enumerate(DATASETS), grid_rows):
+        accuracy = 0.8 + gains[row] + 0.02 * (-1) ** i
+        results.append(result(dataset, row, 0, accuracy, control="hard", tau_choice="fixed"))
+    report = build_report(results, drawn=False)
+    summary = sections(report)["Summary"]
+    assert len(grid(report, "Summary")) == 20
+    assert [point.split(":")[0] for point in summary.points[:-1]] == [grid_rows[7]]
+    assert "softness helps" in summary.points[0]
+    assert summary.points[-1].startswith("19 soft rows lie −0.50 to +0.45 points")
+    assert "20 rows of soft: given beforehand" in " ".join(summary.text)
 
 
 @pytest.mark.parametrize(("n", "said"), [(1, "one data set shows"), (2, "two data sets show")])

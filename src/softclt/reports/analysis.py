@@ -24,6 +24,7 @@ from softclt.reports.statistics import (
 
 LEVEL = 0.95
 FEWEST = 3  # data sets for a verdict: two that happen to differ alike have an interval of no width
+NOTHING_SHOWN = "no difference shown"
 COVERAGE = 0.8
 """Share of the fullest row's data sets that a row needs to be compared: below it, it would cost
 all others too many sets."""
@@ -66,7 +67,7 @@ class Difference:
             count = "one data set shows" if len(self.by_set) == 1 else "two data sets show"
             return f"{count} nothing"
         if self.low <= 0 <= self.high:
-            return "no difference shown"
+            return NOTHING_SHOWN
         return "better" if (self.low > 0) != lower_is_better else "worse"
 
 

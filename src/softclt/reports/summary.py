@@ -1,8 +1,10 @@
 """The first screen of a report: what was compared, what softness adds, who is ahead."""
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 
-from softclt.reports.analysis import LEVEL, Analysis, Difference
+from softclt.reports.analysis import LEVEL, NOTHING_SHOWN, Analysis, Difference
 from softclt.reports.document import Cell, Column, Grid, Line, Section, number, words
 from softclt.reports.labels import (
     INTERVAL_WORDS,
@@ -15,12 +17,14 @@ from softclt.reports.labels import (
 )
 from softclt.reports.metric import Metric
 
+MOST_SENTENCES = 12  # of a summary; a grid has more rows than anybody reads
+
 
 def summary_section(analysis: Analysis, name: str) -> Section:
     """What was compared on what, how taus were chosen, and soft minus control in words."""
     grids = (softness_grid(analysis),) if analysis.differences else ()
     text = [_what_was_compared(analysis), _how_taus_were_chosen(analysis)]
-    points = [_in_words(one, analysis.metric) for one in analysis.differences]
+    points = _all_in_words(analysis.differences, analysis.metric)
     if rows := analysis.without_control:
         points.append(
             f"No hard control is known for {words([row.name for row in rows])}, so nothing is "
@@ -123,9 +127,37 @@ def _how_taus_were_chosen(analysis: Analysis) -> str:
         return ""
     return (
         "How the taus were chosen: "
-        + "; ".join(f"{words(names)}: {choice}" for choice, names in by_choice.items())
+        + "; ".join(f"{words(_grids_in_short(n))}: {choice}" for choice, n in by_choice.items())
         + "."
     )
+
+
+def _grids_in_short(names: Sequence[str]) -> list[str]:
+    """Names of rows; those of a grid, such as tau(5, 1) and tau(20, 1), are only counted."""
+    grids = Counter(name.partition("(")[0] for name in names if "(" in name)
+    short = [
+        f"{grids[grid]} rows of {grid}" if grids[grid := name.partition("(")[0]] > 2 else name
+        for name in names
+    ]
+    return list(dict.fromkeys(short))
+
+
+def _all_in_words(differences: Sequence[Difference], metric: Metric) -> list[str]:
+    """A sentence a row; of many rows, those where nothing is shown have one together."""
+    told, gains = [], []
+    for one in differences:
+        if one.verdict() == NOTHING_SHOWN and not one.row.oracle:
+            gains.append(one.mean)
+        else:
+            told.append(_in_words(one, metric))
+    if len(differences) <= MOST_SENTENCES or len(gains) < 2:
+        return [_in_words(one, metric) for one in differences]
+    low, high = (metric.difference(end, 1) for end in (min(gains), max(gains)))
+    together = (
+        f"{len(gains)} soft rows lie {low} to {high}{metric.unit} from their hard controls, and "
+        "the interval of each holds 0: no difference is shown."
+    )
+    return [*told, together]
 
 
 def _in_words(one: Difference, metric: Metric) -> str:
@@ -143,7 +175,7 @@ def _in_words(one: Difference, metric: Metric) -> str:
     said = {
         "better": "softness helps.",
         "worse": "softness hurts.",
-        "no difference shown": "the interval holds 0, so no difference is shown.",
+        NOTHING_SHOWN: "the interval holds 0, so no difference is shown.",
     }
     return text + said.get(verdict, f"{verdict}.")
 

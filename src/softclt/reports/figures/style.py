@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,9 @@ _STYLE = {
     "image.interpolation": "nearest",
     "pdf.fonttype": 42,  # letters stay letters
     "savefig.dpi": 150,
+    "svg.hashsalt": "softclt",  # the same figure is the same file
 }
+_WITHOUT_DATE = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
 @contextmanager
@@ -69,7 +72,7 @@ def new_figure(width: float, height: float) -> "Figure":
 def save_figure(figure: "Figure", path: str | os.PathLike[str], dpi: int = 150) -> None:
     """Write a figure whole or not at all; the suffix decides the format."""
     with whole_file(path) as temporary:
-        figure.savefig(temporary, dpi=dpi)
+        figure.savefig(temporary, dpi=dpi, metadata=_WITHOUT_DATE.get(Path(path).suffix))
 
 
 def colours_of_points() -> "Colormap":
