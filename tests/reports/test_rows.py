@@ -22,6 +22,19 @@ def test_a_suite_gives_rows_by_configuration_in_its_order():
     assert [row.oracle for row in table.rows] == [False] * 4 + [True]
 
 
+@pytest.mark.parametrize(
+    ("suite", "names"),
+    [
+        ("quick", ["untrained · svm", "soft · ridge", "mine", "another"]),
+        ("mine", ["mine", "soft · ridge", "another", "untrained · svm"]),
+    ],
+)
+def test_rows_of_a_shipped_suite_are_in_its_order_whoever_ended_first(suite, names):
+    came = ["mine", "soft · ridge", "another", "untrained · svm"]
+    (table,) = tabulate([result("A", name, 0, 0.5, suite=suite) for name in came])
+    assert [row.name for row in table.rows] == names
+
+
 def test_failed_runs_are_kept_apart():
     (table,) = tabulate(fake_results())
     assert {(r.dataset, r.configuration) for r in table.failed} == {("ucr/SetL", "soft")}

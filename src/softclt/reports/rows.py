@@ -9,6 +9,7 @@ from typing import Any
 
 from softclt.tasks import tasks
 from softclt.tasks.result import Result
+from softclt.tasks.suites import read_suite, shipped_suites
 
 ORACLE = "oracle"
 PUBLISHED = "published"
@@ -154,7 +155,8 @@ def _table(suite: str, task: str, metric: str, results: list[Result]) -> Table:
     for result, name in zip(fine, row_names(fine), strict=True):
         named.setdefault(name, []).append(result)
     controls = {name: own[0].control or _control(own[0], named) for name, own in named.items()}
-    for name, own in named.items():
+    for name in _in_order_of(suite, named):
+        own = named[name]
         rows: dict[str, Row] = {}
         dates: dict[tuple[str, str, int], str] = {}
         for result in own:
@@ -184,6 +186,15 @@ def _table(suite: str, task: str, metric: str, results: list[Result]) -> Table:
         grid = _POINT.fullmatch(row.name)
         row.point = grid is not None and any(name.startswith(grid[1] + " ") for name in names)
     return table
+
+
+def _in_order_of(suite: str, names: Iterable[str]) -> list[str]:
+    """Rows as a shipped suite has them, others behind as they came: workers end in any order."""
+    if suite not in shipped_suites():
+        return list(names)
+    known = read_suite(suite)
+    order = [row.name for row in known.rows] + [choice.name for choice in known.choices]
+    return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
 
 
 def _rows_beside(results: list[Result], task: str, metric: str) -> list[Row]:
