@@ -95,17 +95,21 @@ def test_one_or_two_data_sets_show_nothing_however_alike_they_are(n, said):
         for row, accuracy in (("hard", 0.8), ("soft", 0.7))
     ]
     summary = sections(build_report(results, drawn=False))["Summary"]
+    assert not any("Wilcoxon" in note for note in summary.grids[0].notes)
     assert f"on {n} data set{'s' * (n > 1)}: {said} nothing." in summary.points[0]
 
 
-def test_an_interval_of_two_sets_is_not_drawn_and_does_not_squeeze_the_others():
+def test_an_interval_of_two_sets_is_neither_drawn_nor_tested_and_costs_the_others_nothing():
     wide = [
         result(dataset, "soft train", 0, accuracy, suite="ucr")
         for dataset, accuracy in zip(DATASETS[:2], (0.1, 0.9), strict=True)
     ]
     results = [one for one in fake_results() if one.configuration in ("hard", "soft")]
-    table = grid(build_report(results + wide, drawn=False), "Summary")
+    report = build_report(results + wide, drawn=False)
+    table = grid(report, "Summary")
     interval = "95 % interval"
+    assert (table["soft train"]["p"].text, table["soft"]["p"].text != "") == ("", True)
+    assert "for 1 comparison." in " ".join(sections(report)["Summary"].grids[0].notes)
     assert table["soft train"]["verdict"].text == "two data sets show nothing"
     assert table["soft train"][interval].span is None
     assert max(np.abs(table["soft"][interval].span)) == pytest.approx(1.0)

@@ -39,7 +39,7 @@ class Difference:
         spread: Of the mean over data sets, from seed to seed.
         low: Of the confidence interval over data sets; NaN with a single one, as is ``high``.
         p: Wilcoxon's, with Holm's correction over all rows that were tested together; NaN for an
-            oracle, which is not tested.
+            oracle and for too few data sets, which are not tested.
     """
 
     row: Row
@@ -152,7 +152,7 @@ class Analysis:
         """Every row against its control, honest ones first; without the points of grids."""
         rows = sorted(self.table.rows, key=lambda row: row.oracle)
         found = self.against_control(row for row in rows if not row.point)
-        tested = [one for one in found if not one.row.oracle]
+        tested = [one for one in found if not one.row.oracle and not one.of_too_few_sets]
         corrected = holm([wilcoxon_p(list(one.by_set.values())) for one in tested])
         with_p = dict(zip((one.row.name for one in tested), corrected, strict=True))
         return [replace(one, p=with_p.get(one.row.name, math.nan)) for one in found]

@@ -60,14 +60,17 @@ def softness_grid(analysis: Analysis) -> Grid:
             number(str(len(one.by_set)), len(one.by_set)),
         )
         lines.append(Line(cells, row_kind(one.row)))
-    tested = sum(not one.row.oracle for one in differences)
+    tested = sum(not math.isnan(one.p) for one in differences)
     notes = [
         f"Difference: soft minus control, paired by data set and seed{_unit(metric)}. Interval: "
         f"{100 * LEVEL:.0f} %, {INTERVAL_WORDS[analysis.interval_method]}. Seeds: standard "
         "deviation of the mean difference from seed to seed.",
-        "p: two-sided Wilcoxon signed-rank test over data sets, with Holm's correction for "
-        f"{tested} comparison{'s' if tested != 1 else ''}.",
     ]
+    if tested:
+        notes.append(
+            "p: two-sided Wilcoxon signed-rank test over data sets, with Holm's correction for "
+            f"{tested} comparison{'s' if tested != 1 else ''}."
+        )
     return Grid(
         "What softness adds: each soft row against its own hard control",
         (
