@@ -51,6 +51,13 @@ def test_poolings_are_those_of_plain_loops(encoder, ragged):
         np.testing.assert_allclose(series, expected, atol=1e-6)
 
 
+def test_a_zero_is_not_positive_and_hidden_steps_count_for_nothing():
+    z = torch.tensor([[0.0], [2.0], [-1.0], [5.0]])
+    real = torch.tensor([True, True, True, False])
+    found = inference.pool(z, real, "positive+mean+max")
+    torch.testing.assert_close(found, torch.tensor([1 / 3, 1 / 3, 2.0]))
+
+
 def test_a_series_without_a_value_has_no_pooled_vector(encoder):
     empty = np.full((1, 2, 4), np.nan, np.float32)
     for pooling in inference.POOLINGS:
