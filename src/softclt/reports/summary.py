@@ -137,12 +137,10 @@ def _how_taus_were_chosen(analysis: Analysis) -> str:
 
 def _grids_in_short(names: Sequence[str]) -> list[str]:
     """Names of rows; those of a grid, such as tau(5, 1) and tau(20, 1), are only counted."""
-    grids = Counter(name.partition("(")[0] for name in names if "(" in name)
-    short = [
-        f"{grids[grid]} rows of {grid}" if grids[grid := name.partition("(")[0]] > 2 else name
-        for name in names
-    ]
-    return list(dict.fromkeys(short))
+    grid_of = {name: name.partition("(")[0] for name in names if "(" in name}
+    sizes = Counter(grid_of.values())
+    short = {name: f"{sizes[grid]} rows of {grid}" for name, grid in grid_of.items()}
+    return list(dict.fromkeys(short[n] if sizes[grid_of.get(n, "")] > 2 else n for n in names))
 
 
 def _all_in_words(differences: Sequence[Difference], metric: Metric) -> list[str]:
