@@ -15,6 +15,7 @@ import pytest
 import softclt
 from fake_results import DATASETS, fake_results, result
 from softclt.reports import paper
+from softclt.reports.comparison import critical_difference
 from softclt.reports.report import build_report, read_folder, write_report
 
 pytest.importorskip("matplotlib")
@@ -314,3 +315,20 @@ def test_other_files_in_a_folder_are_passed_over(tmp_path, caplog):
     assert len(read_folder(tmp_path)) == 4
     assert "speed.jsonl holds no results" in caplog.text
     assert len(read_folder(tmp_path / "deep" / "0.jsonl")) == 2
+
+
+def test_the_diagram_has_the_ranks_of_the_table_where_seeds_in_another_order_tie():
+    pytest.importorskip("aeon")
+    seeds = [0.966958211856171, 0.9689018464528668, 0.9659863945578231]
+    orders = {"hard": seeds, "soft": [seeds[0], seeds[2], seeds[1]]}  # sums differ in the last bit
+    orders["untrained"] = [value - 0.5 for value in seeds]
+    results = [
+        result(dataset, row, seed, value + 0.01 * (row == "soft") * (dataset == DATASETS[0]))
+        for dataset in DATASETS[:4]
+        for row, values in orders.items()
+        for seed, value in enumerate(values)
+    ]
+    (analysis,) = build_report(results, drawn=False).analyses
+    assert analysis.ranks == {"hard": 1.625, "soft": 1.375, "untrained": 3.0}
+    drawn = {text.get_text() for text in critical_difference(analysis).axes[0].texts}
+    assert {"1.6250", "1.3750"} <= drawn

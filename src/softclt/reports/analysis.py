@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from softclt.reports.metric import Metric
 from softclt.reports.rows import Row, Table
 from softclt.reports.statistics import (
+    DECIMALS,
     Summary,
     holm,
     interval,
@@ -109,9 +110,10 @@ class Analysis:
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
-        """Means over seeds of the compared rows, ``(n_sets, n_rows)``."""
+        """Means over seeds of the compared rows, ``(n_sets, n_rows)``; equal ones are equal."""
         means = [[row.mean(name) for row in self.compared] for name in self.common]
-        return np.array(means).reshape(len(self.common), len(self.compared))
+        rounded = np.round(means, DECIMALS)  # aeon's ranks know no ties but equal bits
+        return rounded.reshape(len(self.common), len(self.compared))
 
     @cached_property
     def ranks(self) -> dict[str, float]:

@@ -14,7 +14,7 @@ Seeds = Mapping[int, float]
 """Score by seed."""
 
 INTERVALS = ("t", "bootstrap")
-_DECIMALS = 10  # means of the same scores in another order differ in the last bits: still a tie
+DECIMALS = 10  # means of the same scores in another order differ in the last bits: still a tie
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def ranks(scores: ArrayLike, lower_is_better: bool = False) -> NDArray[np.float6
     """
     from scipy.stats import rankdata
 
-    scores = np.round(np.asarray(scores, dtype=np.float64), _DECIMALS)
+    scores = np.round(np.asarray(scores, dtype=np.float64), DECIMALS)
     return np.asarray(rankdata(scores if lower_is_better else -scores, axis=1), dtype=np.float64)
 
 
@@ -78,7 +78,7 @@ def wins_ties_losses(
     differences: Sequence[float], lower_is_better: bool = False
 ) -> tuple[int, int, int]:
     """How many differences are for, neither for nor against, and against the first competitor."""
-    rounded = np.round(np.asarray(differences, dtype=np.float64), _DECIMALS)
+    rounded = np.round(np.asarray(differences, dtype=np.float64), DECIMALS)
     up, down = int((rounded > 0).sum()), int((rounded < 0).sum())
     ties = len(rounded) - up - down
     return (down, ties, up) if lower_is_better else (up, ties, down)
@@ -123,7 +123,7 @@ def wilcoxon_p(differences: Sequence[float]) -> float:
     """Two-sided p-value of Wilcoxon's signed-rank test; data sets without difference drop out."""
     from scipy.stats import wilcoxon
 
-    values = np.round(np.asarray(differences, dtype=np.float64), _DECIMALS)
+    values = np.round(np.asarray(differences, dtype=np.float64), DECIMALS)
     values = values[values != 0]
     return float(wilcoxon(values).pvalue) if len(values) else 1.0
 
