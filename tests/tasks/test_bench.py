@@ -31,6 +31,15 @@ all = { params = { layers = "all" } }
 two = { replicas = 2 }
 tau = { control = "hard", chosen_probe = ["ridge", "knn"], grid = { tau_instance = [1.0, 40.0] } }
 size = { probe = ["ridge", "knn"], grid = { hidden_dims = [2, 3, 5] } }
+[mine.configurations.any]
+among = ["size", "untrained"]
+select = ["train", "unlabelled", "oracle"]
+[mine.configurations.either]  # its models are read by another probe where they are chosen
+among = ["tau", "hard"]
+control = "hard"
+probe = "ridge"
+chosen_probe = ["ridge", "knn"]
+select = ["train", "unlabelled"]
 [mine.configurations.bad]  # ragged series have no euclidean distance
 params = { distance = "euclidean" }
 """
@@ -248,7 +257,8 @@ def test_choices_that_are_there_are_not_made_again_and_missing_ones_are(suite, o
 def test_another_grid_is_another_choice(suite, out):
     read = suite("hard", "tau", select=["train"])
     run_plan(make_plan(read, out), out)
-    other = tuple(replace(one, points={"tau_instance": [1.0, 2.0]}) for one in read.choices)
+    grid = {"grid": {"tau_instance": [1.0, 2.0]}}
+    other = tuple(replace(one, source=grid) for one in read.choices)
     assert make_plan(replace(read, choices=other), out).n_todo == 2 * 2 * 2
 
 
@@ -302,6 +312,51 @@ def test_of_a_choice_from_lines_only_what_was_not_read_is_trained(suite, out):
     assert {r.configuration for r in new} == {"tau train · knn"}
     assert len(new) == 2 * 2
     assert not any(r.error for r in new)
+
+
+def test_a_choice_among_configurations_falls_on_what_the_training_series_like_best(suite, out):
+    lines = by_line(run_plan(make_plan(suite("any", "size", select=["train", "oracle"])), out))
+    bases = ["size(2)", "size(3)", "size(5)", "untrained"]
+    for name in ("test/waves", "test/ragged"):
+        for seed in (0, 1):
+            read = [lines[name, f"{base} · ridge" if "(" in base else base, seed] for base in bases]
+            best = max(line.metrics["accuracy"] for line in read)
+            assert lines[name, "any oracle", seed].metrics["accuracy"] == best
+            chosen = lines[name, "any train", seed]
+            assert chosen.options["among"] == {"size": {"hidden_dims": [2, 3, 5]}, "untrained": {}}
+            own = next(line for line in read if line.params == chosen.params)
+            assert (chosen.metrics, chosen.method) == (own.metrics, own.method)
+            if own is not read[-1]:  # what wins over more wins over fewer
+                assert chosen.params == lines[name, "size train · ridge", seed].params
+
+
+def test_a_choice_among_lines_that_are_there_trains_those_alone_that_were_not_judged(suite, out):
+    grid = replace(suite("hard", "tau", select=["train", "unlabelled"]), criteria=True)
+    run_plan(make_plan(grid, out), out)
+    plan = make_plan(
+        replace(suite("hard", "tau", "either", select=["train", "unlabelled"]), criteria=True), out
+    )
+    trained = {one for unit in plan.units for one in unit.embedded()}
+    assert trained == {("hard", 0), ("hard", 1)}  # points of the grid have their criteria
+    new = run_plan(plan, out)
+    assert len(new) == 2 * 2 * 2 * 2  # sets, seeds, strategies, probes
+    assert not any(line.error for line in new)
+
+
+def test_a_point_that_was_judged_before_a_run_was_killed_can_still_be_chosen(suite, out):
+    grid = replace(suite("tau", "hard", select=["train"]), criteria=True)
+    whole = by_line(run_plan(make_plan(grid, out), out))
+    best = {
+        (name, seed): f"tau({line.params['tau_instance']:g}) · ridge"
+        for (name, row, seed), line in whole.items()
+        if row == "tau train · knn"
+    }
+    kept = [r for r in whole.values() if r.configuration == best[r.dataset, r.seed]]
+    out.write_text("".join(r.to_json() + "\n" for r in kept))  # no choice, no other point
+    again = by_line(run_plan(make_plan(grid, out), out))
+    for key, line in again.items():
+        assert not line.error
+        assert (line.params, line.metrics) == (whole[key].params, whole[key].metrics)
 
 
 def test_criteria_stand_in_the_lines_of_grid_points(suite, out):

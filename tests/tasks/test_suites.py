@@ -101,6 +101,41 @@ select = ["train", "oracle"]
     assert {choice.preferred for choice in read.choices} == {2}  # the library's default
 
 
+BARE = "[mine]\ndata = ['ucr/*']\n"
+AMONG = """
+[mine.configurations]
+hard = { probe = ["svm", "ridge"], params = { tau_instance = "none", tau_temporal = "none" } }
+tau = { probe = "ridge", control = "hard", grid = { tau_instance = [5.0, 20.0] } }
+rival = { method = "tstcc", probe = "svm" }
+[mine.configurations.either]
+among = ["tau", "hard"]
+control = "hard"
+probe = "ridge"
+chosen_probe = ["ridge", "svm"]
+select = ["train"]
+"""
+
+
+def test_a_choice_among_configurations_has_no_rows_of_its_own(suite):
+    read = suite(AMONG, head=BARE)
+    assert not any(row.base == "either" for row in read.rows)
+    assert [choice.name for choice in read.choices] == [
+        "either train · ridge",
+        "either train · svm",
+    ]
+    one = read.choices[1]
+    assert one.models == ("tau(5)", "tau(20)", "hard")
+    assert one.source == {"among": {"tau": {"tau_instance": [5.0, 20.0]}, "hard": {}}}
+    assert (one.control, one.preferred) == ("hard · svm", 1)
+
+
+def test_who_asks_for_a_choice_alone_gets_what_it_chooses_among(suite):
+    read = suite(AMONG, head=BARE, configurations=["either"])
+    assert {row.base for row in read.rows} == {"hard", "tau(5)", "tau(20)"}
+    assert suite(AMONG, head=BARE, methods_only=["tstcc"]).choices == ()
+    assert len(suite(AMONG, head=BARE, methods_only=["ts2vec"]).choices) == 2
+
+
 def test_select_replaces_the_choices_and_default_means_none(suite):
     text = "[mine.configurations]\ntau = { grid = { tau_instance = [1.0, 2.0] }, "
     text += "select = ['train'] }"
@@ -161,7 +196,7 @@ one = {}
 two = { replicas = 2 }
 other = { method = "tstcc", params = { widths = [4] } }
 """,
-        head="[mine]\ndata = ['ucr/*']\n",
+        head=BARE,
     )
     assert rows(read)["one"].model.lr == 1e-3
     assert read.on_set("uea/Wafer") is read
@@ -181,7 +216,10 @@ other = { method = "tstcc", params = { widths = [4] } }
         ("", "the suite 'mine' has no configurations"),
         ("[mine.configurations]\na = { like = 'b' }", "'a' is like 'b'; expected another one of a"),
         ("[mine.configurations]\na = { like = 'a' }", "'a' is like 'a'"),
-        ("[mine.configurations]\na = { parms = {} }", "'a' has no key 'parms'; known: chosen_"),
+        (
+            "[mine.configurations]\na = { parms = {} }",
+            "'a' has no key 'parms'; known: among, chosen_",
+        ),
         ("[mine.configurations]\na = { params = { tau = 1 } }", "'a': TS2Vec has no parameter 'ta"),
         ("[mine.configurations]\na = { params = { lr = -1 } }", "configuration 'a': lr is -1"),
         ("[mine.configurations]\na = { method = 'x' }", "unknown method 'x'"),
@@ -193,6 +231,19 @@ other = { method = "tstcc", params = { widths = [4] } }
         (
             "[mine.configurations]\na = { grid = { lr = [0.1] }, select = ['best'] }",
             "select is 'best'; expected one of 'train', 'unlabelled', 'oracle'",
+        ),
+        (
+            "[mine.configurations]\na = {}\nb = { among = ['a'] }",
+            "'b' chooses among others; it needs their names, a select, and no grid",
+        ),
+        (
+            "[mine.configurations]\na = { among = ['b'], select = ['train'] }",
+            "that 'a' chooses among is 'b'; expected one of ",
+        ),
+        (
+            "[mine.configurations]\na = {}\n"
+            "b = { among = ['a'], probe = 'knn', select = ['oracle'] }",
+            "'b' has an oracle of {'probe': 'knn'}; 'a' is not read with that",
         ),
         ("task = 'sorting'\n[mine.configurations.a]", "unknown task 'sorting'"),
         (

@@ -1,4 +1,4 @@
-"""Choosing a model from a grid, for each seed of a unit: by training series, or as an oracle."""
+"""Choosing among models, for each seed of a unit: by training series, or as an oracle."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -18,12 +18,11 @@ from softclt.validation import Floats
 def judge_job(embedded: EmbeddedUnit, strategy: str, base: str, seed: int) -> Job:
     """The job that judges what a model with a seed makes of the training series."""
     one = embedded.found[base, seed]
-    grid = next(row.grid for row in embedded.unit.rows if row.base == base)
     R = one.R_train if isinstance(one, Embedded) else one
     evidence: dict[str, Any] = {"y": embedded.y_train}
     if strategy == "unlabelled":
         others = embedded.others(base, seed)
-        evidence = {"distances": embedded.distances(grid), "others": others}
+        evidence = {"distances": embedded.distances(base), "others": others}
     return Job((strategy, base, seed), _judge, (strategy, R, evidence))
 
 
@@ -87,9 +86,9 @@ def _seconds_of_a_choice(
     results: Mapping[Line, Result],
     judgements: Mapping[Any, Any],
 ) -> dict[str, float]:
-    """What a choice costs: all points of the grid are trained, embedded and judged."""
+    """What a choice costs: all that it chooses among is trained, embedded and judged."""
     unit, seconds = embedded.unit, {"fit": 0.0, "encode": 0.0, "select": 0.0}
-    for base in unit.points(choice.grid):
+    for base in choice.models:
         one = embedded.found.get((base, seed))
         own = (results.get((row.name, seed)) for row in unit.rows if row.base == base)
         there = one if isinstance(one, Embedded) else next(filter(None, own), None)

@@ -10,6 +10,9 @@ from softclt.tasks.together import Embedded, embed, trainings
 from softclt.tasks.units import Trained, Unit
 from softclt.validation import Floats
 
+# Parameters that distances in data space depend on; their scale is left open.
+_OF_DISTANCES = ("distance", "distance_params", "scale", "distance_scale")
+
 
 class EmbeddedUnit:
     """A unit and what its models make of the series, as far as they are trained.
@@ -50,16 +53,17 @@ class EmbeddedUnit:
             parts.append((keys.union(*(part[0] for part in same)), [*one, (base, seed)]))
         return [part for _, part in parts]
 
-    def distances(self, grid: str) -> Floats:
-        """Distances in data space between the training series that choices look at."""
-        if grid not in self._distances:
+    def distances(self, base: str) -> Floats:
+        """Distances in data space, as a model measures them, between what choices look at."""
+        own = self._models[base]
+        model = own.estimator if isinstance(own, EmbeddingEnsemble) else own
+        key = repr([getattr(model, name) for name in _OF_DISTANCES])
+        if key not in self._distances:
             from softclt.selection import data_distances
 
-            first = next(row.model for row in self.unit.rows if row.grid == grid)
-            model = first.estimator if isinstance(first, EmbeddingEnsemble) else first
             there = (one.device for one in self.found.values() if isinstance(one, Embedded))
-            self._distances[grid] = data_distances(model, self._X_train, next(there, "cpu"))
-        return self._distances[grid]
+            self._distances[key] = data_distances(model, self._X_train, next(there, "cpu"))
+        return self._distances[key]
 
     def others(self, base: str, seed: int) -> list[Floats]:
         """What the same model with other seeds makes of the training series."""
@@ -76,8 +80,8 @@ def embed_unit(unit: Unit) -> EmbeddedUnit:
     """A unit with all its models trained in one go: what is left needs no GPU."""
     embedded = EmbeddedUnit(unit)
     embedded.embed(unit.embedded())
-    for grid in unit.measured():
-        embedded.distances(grid)
+    for base in unit.measured():
+        embedded.distances(base)
     return embedded
 
 

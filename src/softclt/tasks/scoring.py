@@ -148,7 +148,7 @@ def _score_job(embedded: EmbeddedUnit, line: Line, row: Row, one: Embedded, seed
         return Job(line, score, args, row.options)
     evidence = {
         "y": embedded.y_train,
-        "distances": embedded.distances(row.grid),
+        "distances": embedded.distances(row.base),
         "others": embedded.others(row.base, seed),
     }
     return Job(line, _score_and_judge, (score, args, row.options, evidence))

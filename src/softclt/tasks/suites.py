@@ -34,7 +34,7 @@ _OF_A_SUITE = (
     "configurations",
     *_OF_BOTH,
 )
-_OF_A_CONFIGURATION = ("like", "members", "grid", "control", *_OF_BOTH)
+_OF_A_CONFIGURATION = ("like", "members", "grid", "among", "control", *_OF_BOTH)
 ARCHIVES = "archives"
 
 
@@ -59,19 +59,20 @@ class Row:
 
 @dataclass(frozen=True)
 class Choice:
-    """A row whose model is chosen from a grid, for each data set and seed anew.
+    """A row whose model is chosen among others, for each data set and seed anew.
 
     Attributes:
-        grid: Name of the configuration that has the grid.
         strategy: What the choice looks at: ``"train"``, ``"unlabelled"`` or ``"oracle"``.
-        points: The grid, by parameter.
-        preferred: Position of the point to take among equals; None is the first.
+        models: Base names of the models to choose among.
+        source: What they are, for the lines: ``{"grid": ...}``, values by parameter, or
+            ``{"among": ...}``, such grids by configuration.
+        preferred: Position of the model to take among equals; None is the first.
     """
 
     name: str
-    grid: str
     strategy: str
-    points: Mapping[str, Sequence[Any]]
+    models: tuple[str, ...]
+    source: Mapping[str, Any]
     options: Mapping[str, Any] = field(default_factory=dict)
     control: str = ""
     preferred: int | None = None
@@ -228,6 +229,9 @@ class _Reader:
             raise ValueError(f"the suite {name!r} has no configurations")
         common = {key: table[key] for key in _OF_BOTH if key in table}
         self._tables = {key: self._inherited(key, own, common, ()) for key in own}
+        for key, inherited in self._tables.items():
+            if "among" in inherited:
+                self._check_among(key)
 
     def _inherited(
         self, name: str, own: Mapping[str, Any], common: Mapping[str, Any], below: tuple[str, ...]
@@ -252,11 +256,14 @@ class _Reader:
             check_choice(asked, list(self._tables), "a configuration")
         for asked in methods_only:
             methods[asked]
+        wanted = {name: self._tables[name].get("among", [name]) for name in self._tables}
+        needed = {part for name in configurations for part in (name, *wanted[name])}
+        known = {name: table.get("method", "ts2vec") for name, table in self._tables.items()}
         return [
             name
-            for name, table in self._tables.items()
-            if (not configurations or name in configurations)
-            and (not methods_only or table.get("method", "ts2vec") in methods_only)
+            for name, parts in wanted.items()
+            if (not configurations or name in needed)
+            and (not methods_only or all(known[part] in methods_only for part in parts))
         ]
 
     def rows(self, names: Iterable[str]) -> tuple[list[Row], list[Choice]]:
@@ -264,32 +271,60 @@ class _Reader:
         rows: list[Row] = []
         choices: list[Choice] = []
         for name in names:
-            table = self._tables[name]
-            grid = {key: _plain(values) for key, values in table.get("grid", {}).items()}
-            points = [
-                dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
-            ]
-            taken = []
-            for point in points:
-                inside = ", ".join(_word(value) for value in point.values())
-                base = f"{name}({inside})" if grid else name
-                model = self._model(name, point)
-                taken.append(model)
+            among = self._tables[name].get("among")
+            if among is not None:
+                grids = {other: self._grid(other) for other in among}
+                models = {k: m for other in among for k, m in self._models(other).items()}
+                choices += self._choices(name, {"among": grids}, models)
+                continue
+            grid, models = self._grid(name), self._models(name)
+            for base, model in models.items():
                 for options, end in self._readings(name, "probe"):
                     control = self._control(name, options)
                     rows.append(
                         Row(base + end, base, model, options, control, name if grid else "")
                     )
             if grid:
-                choices += self._choices(name, grid, _default_of(taken))
+                choices += self._choices(name, {"grid": grid}, models)
         return rows, choices
 
+    def _grid(self, name: str) -> dict[str, Any]:
+        return {key: _plain(values) for key, values in self._tables[name].get("grid", {}).items()}
+
+    def _models(self, name: str) -> dict[str, Any]:
+        """The points of a configuration's grid, or its one model, by base name."""
+        grid = self._grid(name)
+        found = {}
+        for values in itertools.product(*grid.values()):
+            inside = ", ".join(map(_word, values))
+            point = dict(zip(grid, values, strict=True))
+            found[f"{name}({inside})" if grid else name] = self._model(name, point)
+        return found
+
+    def _check_among(self, name: str) -> None:
+        """Whether a choice has models to choose among, and for an oracle their scores."""
+        table = self._tables[name]
+        if "grid" in table or not table["among"] or not table.get("select"):
+            raise ValueError(
+                f"configuration {name!r} chooses among others; it needs their names, a select, "
+                "and no grid"
+            )
+        known = [key for key, own in self._tables.items() if "among" not in own]
+        oracle = ORACLE in self._strategies(name)
+        for other in table["among"]:
+            check_choice(other, known, f"a configuration that {name!r} chooses among")
+            read = [options for options, _ in self._readings(other, "probe")]
+            for options, _ in self._readings(name, "probe"):
+                if oracle and options not in read:
+                    raise ValueError(
+                        f"{name!r} has an oracle of {options}; {other!r} is not read with that"
+                    )
+
     def _choices(
-        self, name: str, grid: Mapping[str, Sequence[Any]], preferred: int | None
+        self, name: str, source: Mapping[str, Any], models: Mapping[str, Any]
     ) -> list[Choice]:
-        strategies = self._tables[name].get("select", ()) if self._select is None else self._select
         found = []
-        for strategy in strategies:
+        for strategy in self._strategies(name):
             check_choice(strategy, STRATEGIES, "select")
             # The best on the test set is known for the probes that read all points, no others.
             key = "probe" if strategy == ORACLE else "chosen_probe"
@@ -297,15 +332,18 @@ class _Reader:
                 found.append(
                     Choice(
                         name=f"{name} {strategy}{end}",
-                        grid=name,
                         strategy=strategy,
-                        points=grid,
+                        models=tuple(models),
+                        source=source,
                         options=options,
                         control=self._control(name, options),
-                        preferred=preferred,
+                        preferred=_default_of(list(models.values())),
                     )
                 )
         return found
+
+    def _strategies(self, name: str) -> Sequence[str]:
+        return self._tables[name].get("select", ()) if self._select is None else self._select
 
     def _probes(self, name: str, key: str) -> list[str]:
         table = self._tables[name]
@@ -329,7 +367,7 @@ class _Reader:
         if not control:
             return ""
         check_choice(control, list(self._tables), f"the control of {name!r}")
-        if self._tables[control].get("grid"):
+        if self._tables[control].keys() & {"grid", "among"}:
             raise ValueError(f"the control {control!r} of {name!r} has a grid; expected one model")
         for own, end in self._readings(control, "probe"):
             if own == options:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -57,12 +56,8 @@ class Unit:
     def blank_choice(self, choice: Choice, base: str, seed: int) -> Result:
         """The line of a choice that fell on a model."""
         model = next(row.name for row in self.rows if row.base == base)
-        params = self.templates[model, seed].params
-        return replace(self.blank(choice.name, seed), params=params)
-
-    def points(self, grid: str) -> list[str]:
-        """Models of a grid by their base names."""
-        return list(dict.fromkeys(row.base for row in self.rows if row.grid == grid))
+        own = self.templates[model, seed]
+        return replace(self.blank(choice.name, seed), method=own.method, params=own.params)
 
     def judged(self) -> dict[tuple[str, str, int], None]:
         """Strategy, model and seed of every judgement that the choices ask for."""
@@ -71,7 +66,7 @@ class Unit:
             for choice in self.choices
             for seed in self.seeds
             if choice.strategy != ORACLE and (choice.name, seed) in self.todo
-            for base in self.points(choice.grid)
+            for base in choice.models
             if self.said(choice.strategy, base, seed) is None
         }
 
@@ -93,10 +88,9 @@ class Unit:
         return next((line for line in results.values() if _reading(line) == wanted), None)
 
     def measured(self) -> list[str]:
-        """Grids that need distances in data space, to be judged without labels or in all ways."""
-        found = {row.grid for row in self.rows if self.needs_all_seeds(row)}
-        judged = {base for strategy, base, _ in self.judged() if strategy == "unlabelled"}
-        return sorted(found | {row.grid for row in self.rows if row.base in judged})
+        """Models that need distances in data space, to be judged without labels or in all ways."""
+        found = {row.base for row in self.rows if self.needs_all_seeds(row)}
+        return sorted(found | {base for how, base, _ in self.judged() if how == "unlabelled"})
 
     def by_seed(self) -> list["Unit"]:
         """A unit for each seed, unless a line compares seeds with each other: more to share out."""
@@ -130,16 +124,24 @@ class Unit:
         return list(found | self._chosen_unread())
 
     def _chosen_unread(self) -> dict[Trained, None]:
-        """Models that lines which are there choose, and that were not read in the choice's way."""
+        """Models that lines which are there choose, and that were not read in the choice's way.
+
+        If others are still to be judged, the choice may fall on one of them instead.
+        """
+        from softclt.selection import choose
+
         found: dict[Trained, None] = {}
         for choice in self.choices:
             for seed in self.seeds:
                 if choice.strategy == ORACLE or (choice.name, seed) not in self.todo:
                     continue
-                with suppress(ValueError):  # something is to be judged first, or nothing can be
-                    base = self.pick(choice, seed, self.known, {})
-                    if self.line_of(base, choice, seed, self.known) is None:
-                        found[base, seed] = None
+                said = [self.said(choice.strategy, base, seed) for base in choice.models]
+                scores = [math.nan if score is None else score for score in said]
+                if all(map(math.isnan, scores)):
+                    continue
+                base = choice.models[choose(scores, choice.preferred)]
+                if self.line_of(base, choice, seed, self.known) is None:
+                    found[base, seed] = None
         return found
 
     def pick(
@@ -152,9 +154,8 @@ class Unit:
         """The model that a choice falls on; test labels have a say in the oracle's alone."""
         from softclt.selection import choose
 
-        points = self.points(choice.grid)
         scores, errors = [], []
-        for base in points:
+        for base in choice.models:
             score: Any = float("nan")
             if choice.strategy == ORACLE:
                 there = self.line_of(base, choice, seed, results)
@@ -173,8 +174,8 @@ class Unit:
             scores.append(score)
         if all(math.isnan(score) for score in scores):
             why = (errors or ["all failed"])[0]
-            raise ValueError(f"no point of the grid could be judged: {why}")
-        return points[choose(scores, choice.preferred)]
+            raise ValueError(f"none of the models could be judged: {why}")
+        return choice.models[choose(scores, choice.preferred)]
 
 
 def templates(suite: Suite) -> dict[Line, Result]:
@@ -189,9 +190,9 @@ def templates(suite: Suite) -> dict[Line, Result]:
                 choice = "fixed"
             lines[row.name, seed] = _template(suite, row, row.model, seed, choice)
         for one in suite.choices:
-            first = next(row.model for row in suite.rows if row.grid == one.grid)
+            first = next(row.model for row in suite.rows if row.base == one.models[0])
             line = _template(suite, one, first, seed, one.strategy)
-            how = {"grid": json_safe(one.points)}  # another grid or criterion, another choice
+            how = json_safe(dict(one.source))  # another grid or criterion, another choice
             if one.strategy == "unlabelled":
                 how["criterion"] = criterion_of(one.strategy)
             lines[one.name, seed] = replace(line, options=line.options | how)
@@ -217,7 +218,8 @@ def key_of(result: Result) -> str:
 def _reading(line: Result) -> dict[str, Any]:
     """What was read, and how: the same for a model of a grid and a choice that fell on it."""
     params = {key: value for key, value in line.params.items() if key != "device"}
-    options = {k: value for k, value in line.options.items() if k not in ("grid", "criterion")}
+    of_a_choice = ("grid", "among", "criterion")
+    options = {k: value for k, value in line.options.items() if k not in of_a_choice}
     return {"method": line.method, "params": params, "options": options, "seed": line.seed}
 
 
