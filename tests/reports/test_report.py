@@ -64,6 +64,12 @@ def test_the_summary_speaks_of_taus_and_uncertainty(report):
         assert words in text
 
 
+def test_the_summary_counts_one_thing_as_one():
+    results = [result("ucr/Only", "hard", 0, 0.8)]
+    text = sections(build_report(results, drawn=False))["Summary"].text[0]
+    assert "1 configuration of ts2vec on 1 data set with 1 seed each" in text
+
+
 def test_a_difference_of_nothing_is_called_so():
     rng = np.random.default_rng(1)
     pairs = [(dataset, row) for dataset in DATASETS for row in ("hard", "soft")]

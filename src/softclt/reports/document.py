@@ -110,3 +110,8 @@ def words(texts: Sequence[str], last: str = " and ") -> str:
     if len(texts) > 1 and any("," in text for text in texts):
         texts = [f'"{text}"' for text in texts]
     return last.join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
+
+
+def counted(n: int, thing: str) -> str:
+    """A number of things: ``1 data set``, ``12 data sets``."""
+    return f"{n} {thing}{'' if n == 1 else 's'}"

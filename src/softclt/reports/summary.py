@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from softclt.reports.analysis import LEVEL, NOTHING_SHOWN, Analysis, Difference
-from softclt.reports.document import Cell, Column, Grid, Line, Section, number, words
+from softclt.reports.document import Cell, Column, Grid, Line, Section, counted, number, words
 from softclt.reports.labels import (
     INTERVAL_WORDS,
     TAU_WORDS,
@@ -69,7 +69,7 @@ def softness_grid(analysis: Analysis) -> Grid:
     if tested:
         notes.append(
             "p: two-sided Wilcoxon signed-rank test over data sets, with Holm's correction for "
-            f"{tested} comparison{'s' if tested != 1 else ''}."
+            f"{counted(tested, 'comparison')}."
         )
     return Grid(
         "What softness adds: each soft row against its own hard control",
@@ -100,16 +100,16 @@ def _what_was_compared(analysis: Analysis) -> str:
     seeds_text = words([str(n) for n in seeds], " or ") + (" seed" if seeds == [1] else " seeds")
     probes = sorted({row.probe for row in own if row.probe})
     parts = [
-        f"{len(own)} configurations of {words(sorted({row.method for row in own}))} on "
-        f"{len(table.datasets)} data sets with {seeds_text} each"
+        f"{counted(len(own), 'configuration')} of {words(sorted({row.method for row in own}))} on "
+        f"{counted(len(table.datasets), 'data set')} with {seeds_text} each"
         + (f", read by {words(probes)}" if probes else "")
         + f"; {analysis.metric.about}."
     ]
     if others:
         sources = words(list(dict.fromkeys(row.source for row in others)))
         parts.append(
-            f"Beside them {len(others)} published methods ({sources}); their scores were not "
-            "run again here."
+            f"Beside them {counted(len(others), 'published method')} ({sources}); their scores "
+            "were not run again here."
         )
     if len(analysis.common) < len(table.datasets):
         parts.append(
@@ -166,7 +166,7 @@ def _in_words(one: Difference, metric: Metric) -> str:
     low, high = metric.difference(one.low, 1), metric.difference(one.high, 1)
     around = "" if math.isnan(one.low) else f" ({100 * LEVEL:.0f} % interval {low} to {high})"
     verdict = one.verdict(metric.lower_is_better)
-    sets = f"{len(one.by_set)} data set{'s' if len(one.by_set) != 1 else ''}"
+    sets = counted(len(one.by_set), "data set")
     text = (
         f"{row_name(one.row)}: {metric.text(one.own_mean)} against {metric.text(one.control_mean)} "
         f"of {one.control.name}, {metric.difference(one.mean, 1)}{metric.unit}{around} on {sets}: "
