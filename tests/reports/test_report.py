@@ -85,14 +85,17 @@ def test_of_many_rows_the_summary_tells_those_that_differ_and_counts_the_others(
     for (i, dataset), row in itertools.product(enumerate(DATASETS), grid_rows):
         accuracy = 0.8 + gains[row] + 0.02 * (-1) ** i
         results.append(result(dataset, row, 0, accuracy, control="hard", tau_choice="fixed"))
+    for dataset in DATASETS:
+        results.append(result(dataset, "best", 0, 0.95, control="hard", tau_choice="oracle"))
     for dataset in DATASETS:  # a row that has the name of the grid
         results.append(result(dataset, "soft", 0, 0.9, tau_choice="fixed"))
     report = build_report(results, drawn=False)
     summary = sections(report)["Summary"]
-    assert len(grid(report, "Summary")) == 21
-    assert [point.split(":")[0] for point in summary.points[:-1]] == [grid_rows[7], "soft"]
+    assert len(grid(report, "Summary")) == 22
+    assert [point.split(":")[0] for point in summary.points[:2]] == [grid_rows[7], "soft"]
     assert "softness helps" in summary.points[0]
-    assert summary.points[-1].startswith("19 soft rows lie −0.50 to +0.45 points")
+    assert summary.points[2].startswith("19 soft rows lie −0.50 to +0.45 points")
+    assert "an upper bound" in summary.points[3]
     assert "20 rows of soft and soft: given beforehand" in " ".join(summary.text)
 
 

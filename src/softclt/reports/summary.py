@@ -144,10 +144,15 @@ def _grids_in_short(names: Sequence[str]) -> list[str]:
 
 
 def _all_in_words(differences: Sequence[Difference], metric: Metric) -> list[str]:
-    """A sentence a row; of many rows, those where nothing is shown have one together."""
-    told, gains = [], []
+    """A sentence a row; of many rows, those where nothing is shown have one together.
+
+    Then upper bounds come last: the first that is read should be something to claim.
+    """
+    told, gains, bounds = [], [], []
     for one in differences:
-        if one.verdict() == NOTHING_SHOWN and not one.row.oracle:
+        if one.row.oracle:
+            bounds.append(_in_words(one, metric))
+        elif one.verdict() == NOTHING_SHOWN:
             gains.append(one.mean)
         else:
             told.append(_in_words(one, metric))
@@ -158,7 +163,7 @@ def _all_in_words(differences: Sequence[Difference], metric: Metric) -> list[str
         f"{len(gains)} soft rows lie {low} to {high}{metric.unit} from their hard controls, and "
         "the interval of each holds 0: no difference is shown."
     )
-    return [*told, together]
+    return [*told, together, *bounds]
 
 
 def _in_words(one: Difference, metric: Metric) -> str:
