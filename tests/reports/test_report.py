@@ -99,6 +99,19 @@ def test_of_many_rows_the_summary_tells_those_that_differ_and_counts_the_others(
     assert "20 rows of soft and soft: given beforehand" in " ".join(summary.text)
 
 
+def test_of_many_rows_the_scatter_plot_shows_those_farthest_from_their_controls():
+    rows = [f"soft({tau}, 1)" for tau in range(14)]
+    gains = dict(zip(rows, [0.01, 0.02, 0.005, *([0.03] * 11)], strict=True))
+    results = [result(dataset, "hard", 0, 0.8) for dataset in DATASETS]
+    for (i, dataset), row in itertools.product(enumerate(DATASETS), rows):
+        accuracy = 0.8 + gains[row] + 0.02 * (-1) ** i
+        results.append(result(dataset, row, 0, accuracy, control="hard", tau_choice="fixed"))
+    pictures = sections(build_report(results))["Figures"].pictures
+    caption, figure = next(rest for title, *rest in pictures if title.endswith("set by set"))
+    assert "Of 14 soft rows the 12 farthest from their controls are shown." in caption
+    assert [ax.get_ylabel() for ax in figure.axes] == [rows[1], *rows[3:]]
+
+
 @pytest.mark.parametrize(("n", "said"), [(1, "one data set shows"), (2, "two data sets show")])
 def test_one_or_two_data_sets_show_nothing_however_alike_they_are(n, said):
     results = [

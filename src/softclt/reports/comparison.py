@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05
 _NAMED = 4  # data sets that a scatter plot names: those farthest from the diagonal
+_PANELS = 12  # soft rows that a scatter plot shows: a grid has more than anybody looks at
 _LETTER = 0.02  # width of a letter as a share of a panel
 _GREY = "#7f7f7f"
 
@@ -38,13 +39,16 @@ def figures_section(analysis: Analysis, name: str = "") -> Section | None:
             )
     honest = [one for one in analysis.differences if not one.row.oracle and len(one.by_set) > 1]
     if honest:
+        shown = _farthest(honest)
+        some = f" Of {len(honest)} soft rows the {_PANELS} farthest from their controls are shown."
         pictures.append(
             (
                 "Soft against control, set by set",
                 "A dot for each data set, mean over seeds; above the diagonal soft is "
                 f"{'worse' if analysis.metric.lower_is_better else 'better'}. Named are the "
-                f"{_NAMED} sets that are farthest from it.",
-                scatter(honest, analysis.metric),
+                f"{_NAMED} sets that are farthest from it."
+                + (some if len(shown) < len(honest) else ""),
+                scatter(shown, analysis.metric),
             )
         )
     if told := [one for one in honest if not one.of_too_few_sets]:
@@ -63,6 +67,12 @@ def figures_section(analysis: Analysis, name: str = "") -> Section | None:
     if not (text or pictures):
         return None
     return Section(f"Figures{name}", tuple(text), pictures=tuple(pictures))
+
+
+def _farthest(differences: Sequence[Difference]) -> list[Difference]:
+    """The rows that a scatter plot has room for, in their order."""
+    by_size = sorted(range(len(differences)), key=lambda i: -abs(differences[i].mean))
+    return [differences[i] for i in sorted(by_size[:_PANELS])]
 
 
 def _cd_picture(analysis: Analysis) -> Picture:
