@@ -948,3 +948,17 @@ def pooled(steps, real, pooling):
             }
             vector.append(found[kind])
     return vector
+
+
+def signed_rank_p(differences):
+    """Share of all choices of signs whose sum of ranks is as far from its middle, at least."""
+    sizes = [abs(d) for d in differences]
+    ranks = [
+        sum(s < size for s in sizes) + (sum(s == size for s in sizes) + 1) / 2 for size in sizes
+    ]
+    middle = sum(ranks) / 2
+    seen = abs(sum(r for r, d in zip(ranks, differences, strict=True) if d > 0) - middle)
+    far = 0
+    for signs in itertools.product([False, True], repeat=len(ranks)):
+        far += abs(sum(r for r, s in zip(ranks, signs, strict=True) if s) - middle) >= seen
+    return far / 2 ** len(ranks)

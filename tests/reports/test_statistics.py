@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import naive
 from softclt.reports.statistics import (
     Summary,
     holm,
@@ -94,10 +95,32 @@ def test_one_set_has_no_interval_and_another_method_is_refused():
         interval([0.5, 0.6], method="normal")
 
 
-def test_wilcoxon_is_scipys_on_the_sets_that_differ(table):
-    differences = np.array([0.01, -0.02, 0.03, 0.0, 0.04, 0.05, 0.06, -0.01, 0.0])
-    expected = stats.wilcoxon(differences[differences != 0]).pvalue
-    assert wilcoxon_p(differences.tolist()) == pytest.approx(expected)
+@pytest.mark.parametrize(
+    "differences",
+    [
+        [1.0],
+        [-2.0, 2.0],
+        [1.0, 1.0, 1.0, 1.0],
+        [1.0, -1.0, 2.0, 2.0, -3.0, 3.0, 4.0, 4.0],
+        [0.3, 0.1, -0.2, 0.4, 0.5, -0.6, 0.7, 0.8, 0.9],
+    ],
+)
+def test_wilcoxon_counts_all_choices_of_signs_with_and_without_ties(differences):
+    expected = naive.signed_rank_p(differences)
+    assert wilcoxon_p(differences) == pytest.approx(expected, abs=1e-12)
+    assert wilcoxon_p([-d for d in differences]) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "decimals"), [(9, 1), (13, 1), (30, 9), (50, 9), (70, 1), (90, 9)])
+def test_wilcoxon_is_scipys_where_that_is_exact_and_beyond_50_sets(n, decimals, rng):
+    differences = np.round(rng.normal(0.2, 0.5, size=n), decimals)
+    differences = differences[differences != 0]
+    expected = stats.wilcoxon(differences).pvalue
+    assert wilcoxon_p(differences.tolist()) == pytest.approx(expected, rel=1e-9)
+
+
+def test_sets_without_a_difference_drop_out_of_wilcoxons_test():
+    assert wilcoxon_p([0.0, 0.3, 0.0, 0.1, -0.2]) == wilcoxon_p([0.3, 0.1, -0.2])
     assert wilcoxon_p([0.0, 0.0]) == 1.0
 
 
