@@ -20,7 +20,7 @@ With --rows the candidates are the configurations of such names, each for all se
 of the first half is worth on the second, over the configurations that --over names.
 
 --pair says what one configuration gains over another, on all sets and on each half. A pattern
-stands for the mean of the configurations that it finds.
+stands for the mean of the configurations that it finds. --sets looks at some data sets alone.
 """
 
 import argparse
@@ -289,6 +289,7 @@ def main() -> None:
     parser.add_argument("--accuracy", default="accuracy", help="metric on the test set")
     parser.add_argument("--probe", help="lines of this probe alone")
     parser.add_argument("--where", nargs="*", default=[], metavar="PARAMETER=VALUE")
+    parser.add_argument("--sets", nargs="*", metavar="NAME", help="these data sets, or patterns")
     parser.add_argument("--split-seed", type=int, default=0)
     parser.add_argument("--halvings", type=int, metavar="N", help="2 or more ways to halve instead")
     parser.add_argument("--pair", nargs=2, metavar=("ROW", "CONTROL"), help="two configurations")
@@ -303,6 +304,8 @@ def main() -> None:
         parser.error("--rows needs --halvings N")
     where = dict(_value(text) for text in options.where)
     results = read_results(options.results)
+    if options.sets is not None:
+        results = [r for r in results if any(fnmatchcase(r.dataset, one) for one in options.sets)]
     lines = wanted_lines(results, options.accuracy, options.probe, where)
     model = TS2Vec()
     default = {"tau_instance": model.tau_instance, "tau_temporal": model.tau_temporal}

@@ -124,6 +124,10 @@ def test_the_script_prints_json_and_says_what_is_missing(
     monkeypatch.setattr("sys.argv", ["choosing.py", str(file), "--where", "layers=last"])
     choosing.main()
     assert len(capsys.readouterr().out.splitlines()) == 1 + 8
+    monkeypatch.setattr("sys.argv", ["choosing.py", str(file), "--sets", SETS[1], "*" + SETS[2]])
+    choosing.main()
+    first = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert {*first["chosen_on"], *first["reported_on"]} == {SETS[1], SETS[2]}
     monkeypatch.setattr("sys.argv", ["choosing.py", str(file), "--probe", "svm"])
     with pytest.raises(SystemExit):
         choosing.main()
