@@ -262,3 +262,16 @@ def test_an_unknown_suite_is_told_the_known_ones():
         read_suite("quik")
     with pytest.raises(ValueError, match="a configuration is 'x'; expected one of 'untrained'"):
         read_suite("quick", configurations=["x"])
+
+
+@pytest.mark.parametrize(
+    ("select", "message"),
+    [
+        ("guess", "select is 'guess'; expected one of 'train', 'unlabelled', 'oracle', 'default'"),
+        ("train", "nothing to select: no configuration of 'quick' that is run has a grid"),
+    ],
+)
+def test_a_selection_that_cannot_be_made_is_refused(select, message):
+    with pytest.raises(ValueError, match=message):
+        read_suite("quick", select=[select])
+    assert read_suite("quick", select=["default"]).choices == ()

@@ -142,7 +142,7 @@ def _exact_wilcoxon_p(values: NDArray[np.float64]) -> float:
     ways = np.zeros(ranks.sum() + 1)  # by the sum of the positive ranks; below 2^50, so exact
     ways[0] = 1.0
     for rank in ranks:
-        ways[rank:] += ways[:-rank].copy()
+        ways[rank:] += ways[:-rank]
     positive = ranks[values > 0].sum()
     tail = ways[: min(positive, ranks.sum() - positive) + 1].sum()
     return min(1.0, float(2 * tail / ways.sum()))

@@ -147,6 +147,10 @@ def read_suite(
     reader = _Reader(wanted, suites[wanted], device, select)
     chosen = reader.chosen(configurations, methods_only)
     rows, choices = reader.rows(chosen)
+    if not choices and set(select or ()) & set(STRATEGIES):
+        raise ValueError(
+            f"there is nothing to select: no configuration of {wanted!r} that is run has a grid"
+        )
     table = suites[wanted]
     seeds = table.get("seeds", 3) if seeds is None else seeds
     check_range(seeds, "seeds", 1)
@@ -223,6 +227,8 @@ class _Reader:
         known = inspect.signature(tasks[self.task]).parameters
         self._has_probe = "probe" in known
         self._device = device
+        for strategy in select or ():
+            check_choice(strategy, (*STRATEGIES, "default"), "select")
         self._select = None if select is None else [s for s in select if s != "default"]
         own = table.get("configurations", {})
         if not own:
