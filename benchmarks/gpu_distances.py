@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 
 from softclt.distances import pairwise_distance
-from softclt.distances.base import Floats64, Ragged
 from softclt.distances.gpu import (
     DeviceSeries,
     Tuning,
@@ -28,6 +27,7 @@ from softclt.distances.gpu import (
     matrix_on_device,
 )
 from softclt.distances.measure import Measure
+from softclt.distances.registration import Floats64, Ragged
 
 Row = dict[str, object]
 

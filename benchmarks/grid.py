@@ -23,7 +23,7 @@ import torch
 
 from softclt import TS2Vec, fit_many, load
 from softclt.data import Dataset, available
-from softclt.tasks.probes import probes
+from softclt.probes.classifiers import probes
 from softclt.tasks.scaling import protocol_scaling
 from softclt.validation import Floats
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from softclt import TS2Vec
 from softclt.data import read_series
-from softclt.labelling import margins, study_labels, to_label_next
-from softclt.semi.probes import fit_probe, probe_probabilities
+from softclt.few_labels import margins, study_labels, to_label_next
+from softclt.probes.probabilities import fit_probe, probe_probabilities
 
 SETS = [
     "uea/JapaneseVowels",

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from softclt import TS2Vec
-from softclt.preparation import Float32s
+from softclt.data.preparation import Float32s
 
 SMALL, SMALL_LENGTH = 500, 150
 MODES: dict[str, dict[str, Any]] = {

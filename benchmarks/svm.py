@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
-from softclt.tasks.probes import C_GRID, fit_svm
+from softclt.probes.classifiers import C_GRID, fit_svm
 
 
 def main() -> None:

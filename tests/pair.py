@@ -9,7 +9,7 @@ from torch import distributed as dist
 
 from softclt import SoftContrastiveLoss, TS2Vec, fit_many
 from softclt.methods import CoST
-from softclt.methods.base import RepresentationLearner
+from softclt.methods.learner import RepresentationLearner
 from softclt.training import current_group
 
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 3, "device": "cpu", "batch_size": 64}

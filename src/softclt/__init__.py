@@ -13,7 +13,7 @@ _HOMES = {
     "CoST": "softclt.methods",
     "EmbeddingEnsemble": "softclt.methods",
     "Forecaster": "softclt.forecasting",
-    "SemiSupervisedClassifier": "softclt.semi",
+    "SemiSupervisedClassifier": "softclt.few_labels",
     "SoftContrastiveLoss": "softclt.losses",
     "SoftInstanceLoss": "softclt.losses",
     "SoftTemporalLoss": "softclt.losses",
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from softclt.data import load as load
     from softclt.distances import BatchDistances as BatchDistances
     from softclt.distances import pairwise_distance as pairwise_distance
+    from softclt.few_labels import SemiSupervisedClassifier as SemiSupervisedClassifier
     from softclt.forecasting import Forecaster as Forecaster
     from softclt.losses import SoftContrastiveLoss as SoftContrastiveLoss
     from softclt.losses import SoftInstanceLoss as SoftInstanceLoss
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
     from softclt.methods import fit_many as fit_many
     from softclt.methods import load_model as load_model
     from softclt.selection import select as select
-    from softclt.semi import SemiSupervisedClassifier as SemiSupervisedClassifier
     from softclt.tasks import evaluate as evaluate
 
 __all__ = [

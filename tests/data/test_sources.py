@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from softclt.data import ChannelSets, DataError, fingerprint, from_frame, open_series
+from softclt.data.preparation import channel_scale
 from softclt.data.sources import arrays, left_on_disk, open_if_large, opening, parquet
-from softclt.preparation import channel_scale
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_channels_of_a_file_become_series_without_a_copy(mapped, series):
 
 @pytest.mark.parametrize("at_once", [1, 50, 200, 4_000_000])
 def test_one_look_finds_what_arrays_in_memory_have(mapped, series, monkeypatch, at_once):
-    monkeypatch.setattr("softclt.preparation._BLOCK", at_once)
+    monkeypatch.setattr("softclt.data.preparation._BLOCK", at_once)
     survey = open_series(mapped).survey
     for own, expected in zip(survey.moments.scale(), channel_scale(series), strict=True):
         np.testing.assert_allclose(own, expected, rtol=1e-14)

@@ -2,7 +2,8 @@ import numba
 import numpy as np
 import pytest
 
-from softclt.distances import Ragged, base, compiled, distances, per_pair
+from softclt import compilation as base
+from softclt.distances import Ragged, compiled, distances, per_pair
 
 
 def test_ragged_series_are_read_back_as_they_are():

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from softclt.distances import gpu, gpu_kernel, pairwise_distance
-from softclt.distances.base import Ragged
 from softclt.distances.gpu import (
     FILLER,
     DeviceSeries,
@@ -16,6 +15,7 @@ from softclt.distances.gpu import (
     matrix_on_device,
 )
 from softclt.distances.measure import Measure
+from softclt.distances.registration import Ragged
 
 CPU = torch.device("cpu")
 WINDOWS = [None, 0.0, 0.1, 0.4, 1.0]

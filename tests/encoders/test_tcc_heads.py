@@ -3,10 +3,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from softclt.contextual import future_contrast
 from softclt.encoders import TCCEncoder, TCCNetwork
 from softclt.encoders.tcc import Features
 from softclt.encoders.tcc_heads import HEADS, TemporalContrast
+from softclt.losses.contextual import future_contrast
 
 
 @pytest.fixture

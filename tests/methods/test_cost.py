@@ -6,9 +6,9 @@ import torch
 
 import naive
 from softclt import fit_many
+from softclt.losses.queue import soft_queue_loss
 from softclt.methods import CoST
 from softclt.methods.cost import amplitude_and_phase, anchor_steps, positive_weights
-from softclt.momentum import soft_queue_loss
 from softclt.training import Batch, StepDraws, loop
 from softclt.training.distributed import Group
 from softclt.training.randomness import batch_rows, stream_keys

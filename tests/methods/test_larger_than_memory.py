@@ -127,7 +127,7 @@ def test_stacked_models_and_a_warm_start_train_as_from_memory(series, stored):
 
 def test_encoding_goes_chunk_by_chunk(series, stored, monkeypatch):
     model, source = fitted(series), stored(series)
-    monkeypatch.setattr("softclt.preparation._BLOCK", 5 * series[0].size)
+    monkeypatch.setattr("softclt.data.preparation._BLOCK", 5 * series[0].size)
     for options in (
         {"level": "timestamp"},
         {"level": "window", "window": 7, "stride": 3},

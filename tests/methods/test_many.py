@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from softclt import TS2Vec, fit_many
-from softclt.methods.base import RepresentationLearner
+from softclt.methods.learner import RepresentationLearner
 
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 3, "batch_size": 4, "device": "cpu"}
 

@@ -18,7 +18,7 @@ OFFICIAL = {
 
 
 def test_every_preset_makes_its_method():
-    presets = tomllib.loads(files("softclt").joinpath("presets.toml").read_text())
+    presets = tomllib.loads(files("softclt.methods").joinpath("presets.toml").read_text())
     for method, named in presets.items():
         assert preset_names(method) == sorted(named)
         for name, settings in named.items():

@@ -6,7 +6,7 @@ import torch
 
 from softclt import TSTCC, TS2Vec
 from softclt.methods.head import ClassifierNetwork
-from softclt.methods.labels import read_labels
+from softclt.methods.partial_labels import read_labels
 from softclt.methods.supervised import (
     Lesson,
     class_probabilities,

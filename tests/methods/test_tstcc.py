@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from softclt import augment, fit_many, functional
+from softclt import fit_many, functional
 from softclt.assignments import instance_weights, temporal_weights
-from softclt.contextual import nt_xent
 from softclt.encoders import tcc_heads
+from softclt.losses.contextual import nt_xent
 from softclt.methods import TSTCC, tstcc
 from softclt.training import Batch, StepDraws, Stream, loop
+from softclt.training import views as augment
 from softclt.training.distributed import Group
 from softclt.training.randomness import RowDraws, batch_rows, stream_keys
 

@@ -8,7 +8,7 @@ pytest.importorskip("jinja2", reason="pages need the `report` extra")
 
 from softclt.data import SeriesTable
 from softclt.data.given_labels import GivenLabels
-from softclt.labelling import LabelStudy, Predictions
+from softclt.few_labels import LabelStudy, Predictions
 from softclt.reports.labelling import (
     Labelling,
     accuracy_words,

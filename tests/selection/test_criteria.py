@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import naive
+from softclt.probes.classifiers import RIDGE_ALPHAS
 from softclt.selection import Evidence, criteria, embedding_score, training_scores
 from softclt.selection.evidence import LIMIT, sample_rows
-from softclt.tasks.probes import RIDGE_ALPHAS
 
 N = 24
 
@@ -81,7 +81,7 @@ def test_leave_one_out_is_the_same_by_features_and_by_series(wide, rng):
 
 
 def test_leave_one_out_finds_the_penalty_of_the_ridge_probe(rng):
-    from softclt.tasks import probes
+    from softclt.probes import probes
 
     y = np.arange(30) % 3
     R = rng.normal(size=(3, 40))[y] + rng.normal(size=(30, 40))

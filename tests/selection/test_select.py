@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 import softclt
 from softclt import EmbeddingEnsemble, TS2Vec, pairwise_distance, select
 from softclt.data import waves
-from softclt.preparation import apply_scale, channel_scale
+from softclt.data.preparation import apply_scale, channel_scale
 from softclt.selection import (
     DEFAULT_GRID,
     choose,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from softclt import TS2Vec, evaluate
+from softclt.bench.suites import read_suite
 from softclt.data import AnomalyData, AnomalySeries, waves
-from softclt.tasks.suites import read_suite
 
 pytest.importorskip("statsmodels", reason="the protocol needs the `data` extra")
 pytest.importorskip("aeon", reason="VUS needs the `data` extra")

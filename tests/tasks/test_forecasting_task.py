@@ -7,6 +7,8 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 from softclt import TS2Vec, evaluate
+from softclt.bench.running import make_plan, run_plan
+from softclt.bench.suites import read_suite
 from softclt.data import Dataset
 from softclt.forecasting.protocol import (
     Parts,
@@ -19,8 +21,6 @@ from softclt.forecasting.protocol import (
     repeat_last,
 )
 from softclt.forecasting.ridge import ALPHAS
-from softclt.tasks.bench import make_plan, run_plan
-from softclt.tasks.suites import read_suite
 
 TINY = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "max_iter": 1, "tau_instance": None}
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from softclt import CATCC, TSTCC, TS2Vec, evaluate, fit_many
 from softclt.data import Dataset, draw_labels, save_rows, waves
 from softclt.methods import methods
-from softclt.methods.base import RepresentationLearner
+from softclt.methods.learner import RepresentationLearner
 from softclt.tasks import evaluate_many, few_labels
 from softclt.tasks.semi_supervised import predict_from
 

@@ -8,10 +8,11 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from softclt import EmbeddingEnsemble, TS2Vec, evaluate, inference
+from softclt import EmbeddingEnsemble, TS2Vec, evaluate
 from softclt.data.synthetic import ragged, waves
+from softclt.inference import encoding as inference
 from softclt.tasks import evaluate_many, tasks, together
-from softclt.tasks.base import Outcome
+from softclt.tasks.evaluation import Outcome
 
 TINY = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "max_iter": 3, "device": "cpu"}
 

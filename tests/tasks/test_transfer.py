@@ -9,7 +9,7 @@ from sklearn.base import clone
 from softclt import CATCC, TSTCC, TS2Vec, evaluate, fit_many
 from softclt.data import ValidatedDataset, datasets, waves
 from softclt.methods import methods
-from softclt.methods.base import RepresentationLearner
+from softclt.methods.learner import RepresentationLearner
 from softclt.tasks import evaluate_many, transfer
 from softclt.tasks.fine_tuning import Target, fine_tune
 

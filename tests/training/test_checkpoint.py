@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from softclt import TS2Vec, fit_many
-from softclt.methods.base import RepresentationLearner
+from softclt.methods.learner import RepresentationLearner
 from softclt.training import Progress, loop, stop_on_plateau
 from softclt.training.checkpoint import CheckpointError, ctrl_c_waits
 from softclt.training.randomness import batch_rows

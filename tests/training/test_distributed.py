@@ -13,7 +13,7 @@ import torch
 
 import pair
 from softclt import fit_many, load_model
-from softclt.methods.base import RepresentationLearner
+from softclt.methods.learner import RepresentationLearner
 from softclt.training import current_group
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]

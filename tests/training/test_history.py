@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from softclt import TS2Vec, fit_many
-from softclt.methods.base import RepresentationLearner
+from softclt.methods.learner import RepresentationLearner
 from softclt.training import history, loop
 
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "batch_size": 4, "device": "cpu"}

@@ -6,7 +6,7 @@ import torch
 from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LinearLR, SequentialLR
 
 from softclt import TS2Vec, fit_many
-from softclt.methods.base import RepresentationLearner
+from softclt.methods.learner import RepresentationLearner
 from softclt.training import fit_loop, loop
 from softclt.training.loop import Task
 from softclt.training.schedules import LearningRates, schedules

@@ -16,7 +16,7 @@ from softclt.anomaly.thresholds import SKIPPED
 from softclt.data import SeriesTable, read_series
 from softclt.data.columns import Columns
 from softclt.data.csvfile import read_csv
-from softclt.data.files import suffix_of
+from softclt.data.reading import suffix_of
 from softclt.data.text import existing_file
 from softclt.validation import Floats, observed_steps, series_lengths
 

@@ -10,7 +10,7 @@ from softclt.cli import options
 from softclt.cli.output import note, print_json, print_table, watched
 
 if TYPE_CHECKING:
-    from softclt.tasks.bench import Plan
+    from softclt.bench.running import Plan
     from softclt.tasks.result import Result
 
 SHOWN = 12  # names of data sets, and errors, that are written out
@@ -81,11 +81,11 @@ def bench(
         roots = [str(data), *filter(None, [os.environ.get("SOFTCLT_DATA")])]
         os.environ["SOFTCLT_DATA"] = os.pathsep.join(roots)  # workers look there, too
 
-    from softclt.methods.base import find_device
+    from softclt.bench.estimates import estimate
+    from softclt.bench.running import make_plan, run_plan
+    from softclt.bench.suites import read_suite
+    from softclt.methods.learner import find_device
     from softclt.progress import progress_bar
-    from softclt.tasks.bench import make_plan, run_plan
-    from softclt.tasks.estimate import estimate
-    from softclt.tasks.suites import read_suite
 
     where = "cpu" if ray is not None and device == "auto" else str(find_device(device))
     chosen = read_suite(

@@ -22,10 +22,10 @@ from softclt.files import whole_file
 
 if TYPE_CHECKING:
     from softclt.data import SeriesTable
-    from softclt.data.base import Split
     from softclt.data.columns import Columns
+    from softclt.data.dataset import Split
     from softclt.data.given_labels import GivenLabels
-    from softclt.labelling.learning import Learned
+    from softclt.few_labels.learning import Learned
     from softclt.reports.labelling import Labelling
 
 
@@ -93,10 +93,10 @@ def classify(
         check_suffix(report, (".html",), "--report")
     learner = build_model(method, preset, settings, random_state=seed)
 
-    from softclt.labelling import Predictions
-    from softclt.labelling.learning import learn
+    from softclt.few_labels import Predictions
+    from softclt.few_labels.classifier import CLASSIFIERS
+    from softclt.few_labels.learning import learn
     from softclt.reports.labelling import Labelling
-    from softclt.semi.classifier import CLASSIFIERS
     from softclt.validation import check_choice
 
     check_choice(classifier, CLASSIFIERS, "classifier")

@@ -41,9 +41,9 @@ def demo(
         raise FileExistsError(f"--out {out} is a file; expected a folder")
     start = time.perf_counter()
 
+    from softclt.bench.runs import Run, run_all
     from softclt.progress import progress_bar
     from softclt.reports.tables import comparison_table
-    from softclt.tasks.runner import Run, run_all
 
     models = configurations(quick)
     runs = [
@@ -99,7 +99,7 @@ def draw(path: Path, hard: Any, soft: Any) -> None:
     import numpy as np
 
     from softclt.data import load
-    from softclt.distances.executors import in_processes
+    from softclt.parallel import in_processes
     from softclt.reports.figures import save_figure, soft_and_hard_figure
     from softclt.tasks import protocol_scaling
 
@@ -128,8 +128,8 @@ def _test_embedding(wanted: tuple[str, Any, str]) -> "tuple[str, Floats]":
     from sklearn.base import clone
 
     from softclt.data import load
+    from softclt.parallel import use_one_core
     from softclt.tasks import protocol_scaling
-    from softclt.tasks.jobs import use_one_core
 
     use_one_core()
     title, model, name = wanted

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from softclt.data import SeriesTable
-    from softclt.data.base import Split
     from softclt.data.columns import Columns
+    from softclt.data.dataset import Split
 
 
 def explore(

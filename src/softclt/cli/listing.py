@@ -75,7 +75,7 @@ def _entries(kind: What) -> dict[str, str]:
             preset: f"--method {' or '.join(own)} --preset {preset}" for preset, own in of.items()
         }
     if kind is What.suites:
-        from softclt.tasks.suites import shipped_suites
+        from softclt.bench.suites import shipped_suites
 
         return shipped_suites()
     registry = _registry(kind)
@@ -111,7 +111,8 @@ def _registry(kind: What) -> Any:
         from softclt.anomaly.thresholds import thresholds
 
         return thresholds
-    from softclt.tasks import probes, tasks
+    from softclt.probes import probes
+    from softclt.tasks import tasks
 
     return tasks if kind is What.tasks else probes
 

@@ -61,10 +61,10 @@ def evaluate(
         check_suffix(out, (".jsonl",))
     model = build_model(method, preset, settings)
 
+    from softclt.bench.runs import Run, run_all
     from softclt.data import load
     from softclt.progress import progress_bar
     from softclt.tasks import tasks
-    from softclt.tasks.runner import Run, run_all
 
     tasks[task]  # an unknown one is told the known ones before the data are read
 

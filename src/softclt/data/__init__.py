@@ -5,8 +5,8 @@ from softclt.data.anomaly import AnomalyData, AnomalySeries, read_kpi, read_nab,
 from softclt.data.archives import read_ts, read_tsv
 from softclt.data.arff import read_arff
 from softclt.data.arrays import from_channels_last, read_npy, read_npz
-from softclt.data.base import Dataset, SeriesTable, fingerprint
 from softclt.data.catalog import available, datasets, load, read_series
+from softclt.data.dataset import Dataset, SeriesTable, fingerprint
 from softclt.data.draws import draw_labels, load_rows, save_rows
 from softclt.data.errors import DataError
 from softclt.data.few_labels import ValidatedDataset, read_epilepsy, read_har, read_parts

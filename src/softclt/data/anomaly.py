@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.data.base import Dataset, fingerprint, stack_times
 from softclt.data.catalog import archives
+from softclt.data.dataset import Dataset, fingerprint, stack_times
 from softclt.data.errors import DataError
 from softclt.validation import Floats, check_series
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.data.base import SeriesTable
+from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
 from softclt.data.text import Fail, numbered_lines, parse_label, parse_numbers
 from softclt.validation import check_series

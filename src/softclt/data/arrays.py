@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.data.base import SeriesTable
+from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError
 from softclt.data.text import existing_file
 from softclt.validation import Floats, check_series

@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Unpack
 
-from softclt.data.base import Dataset, SeriesTable, Split
 from softclt.data.columns import Columns
+from softclt.data.dataset import Dataset, SeriesTable, Split
 from softclt.data.errors import DataError, UnknownDataError
-from softclt.data.files import find_set, read_file, read_splits, set_name, sets_in
+from softclt.data.reading import find_set, read_file, read_splits, set_name, sets_in
 from softclt.registry import Registry
 from softclt.validation import check_choice
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softclt.data.arrays import load_arrays
-from softclt.data.base import Dataset, fingerprint
 from softclt.data.catalog import archives
+from softclt.data.dataset import Dataset, fingerprint
 from softclt.data.errors import DataError
 from softclt.data.labels import Ints, encode_labels
 from softclt.data.torchfile import read_torch_arrays

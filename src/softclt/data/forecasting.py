@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.data.base import Dataset
 from softclt.data.catalog import archives
+from softclt.data.dataset import Dataset
 from softclt.data.errors import DataError, shorten
 from softclt.data.text import existing_file
 

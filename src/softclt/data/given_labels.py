@@ -8,13 +8,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from softclt.data.base import SeriesTable, Split
 from softclt.data.catalog import is_path, read_series
 from softclt.data.columns import ID_NAMES, WIDE_LABEL_NAMES, Columns
 from softclt.data.csvfile import NO_LABEL, read_csv
+from softclt.data.dataset import SeriesTable, Split
 from softclt.data.errors import DataError, shorten
-from softclt.data.files import suffix_of
 from softclt.data.labels import UNLABELLED, Ints, encode_labels
+from softclt.data.reading import suffix_of
 from softclt.data.tables import frame_rows, read_frame
 from softclt.data.text import existing_file
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.data.base import Dataset
 from softclt.data.catalog import datasets
+from softclt.data.dataset import Dataset
 from softclt.validation import check_random_state_seed, check_range
 
 

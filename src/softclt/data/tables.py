@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.data.base import SeriesTable
 from softclt.data.columns import Columns, Form, find_roles
 from softclt.data.csvfile import read_csv
+from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
 from softclt.data.rows import Rows
 from softclt.data.text import existing_file, read_text

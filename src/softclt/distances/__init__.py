@@ -1,15 +1,16 @@
 """Distances between series in data space: which pairs are alike.
 
-A new distance is a kernel over pairs (see `softclt.distances.base`) and a line
+A new distance is a kernel over pairs (see `softclt.distances.registration`) and a line
 ``@distances.register(name, elastic=..., symmetric=..., window=...)``.
 """
 
 from typing import TYPE_CHECKING, Any
 
+from softclt.compilation import compiled
 from softclt.distances import elastic, pointwise  # noqa: F401 - enters them in the registry
-from softclt.distances.base import Ragged, compiled, distances, per_pair
 from softclt.distances.normalize import normalize_distances
 from softclt.distances.pairwise import pairwise_distance
+from softclt.distances.registration import Ragged, distances, per_pair
 from softclt.distances.store import DistanceStore, open_store
 from softclt.distances.tam import tam_from_path
 

@@ -9,16 +9,16 @@ import torch
 from torch import Tensor
 
 from softclt.data.sources import SeriesSource
-from softclt.distances.base import Floats, Ints, Ragged
 from softclt.distances.cache import cached_matrix
 from softclt.distances.engine import in_threads
-from softclt.distances.executors import worker_count
 from softclt.distances.gpu import gpu_is_ready
 from softclt.distances.measure import Measure, Metric
 from softclt.distances.normalize import normalize_distances, off_diagonal
+from softclt.distances.of_sets import StreamedPairs, check_streamed, samples
 from softclt.distances.pair_engines import PairEngine, pair_engine
+from softclt.distances.registration import Floats, Ints, Ragged
 from softclt.distances.store import matrix_of
-from softclt.distances.streamed import StreamedPairs, check_streamed, samples
+from softclt.parallel import worker_count
 from softclt.progress import progress_bar
 from softclt.validation import check_choice, check_distances, check_random_state_seed, check_series
 

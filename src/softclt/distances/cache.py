@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.distances.base import Ragged
 from softclt.distances.manifest import MANIFEST, StoreError, key_digits, key_of
 from softclt.distances.measure import Measure
 from softclt.distances.pairwise import matrix_engine
+from softclt.distances.registration import Ragged
 from softclt.distances.store import DistanceStore
 
 FOLDER_VARIABLE = "SOFTCLT_CACHE"

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from softclt.distances.base import Floats, Floats64, Ints, Ragged, compiled, distances
+from softclt.compilation import compiled
+from softclt.distances.registration import Floats, Floats64, Ints, Ragged, distances
 from softclt.distances.warping import align, common_precision
 from softclt.validation import check_range
 

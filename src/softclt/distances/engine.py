@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from softclt.distances.base import Floats64, Ints, Ragged
 from softclt.distances.measure import Measure
+from softclt.distances.registration import Floats64, Ints, Ragged
 from softclt.progress import progress_bar
 
 # Cells of the cost matrices in a tile: about 10 ms, so that all cores end together, the bar moves,

@@ -10,7 +10,8 @@ from numba import njit
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 
-from softclt.distances.base import Floats64, Ints, PairKernel, Ragged, compiled
+from softclt.compilation import compiled
+from softclt.distances.registration import Floats64, Ints, PairKernel, Ragged
 
 PREFIX = "aeon:"
 
@@ -41,7 +42,7 @@ def version(metric: object) -> str | None:
 
 @cache
 def find(metric: str) -> tuple[PairKernel, dict[str, bool]]:
-    """Kernel and tags, see `softclt.distances.base`, of ``aeon:NAME``.
+    """Kernel and tags, see `softclt.distances.registration`, of ``aeon:NAME``.
 
     The values are aeon's own for float64, except that equal series are at distance 0: aeon's sbd
     rounds there, and its edr finds no step of a constant series close to itself.

@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softclt.distances.base import Floats64, Ragged
 from softclt.distances.engine import Tile, tiles
 from softclt.distances.measure import Measure
+from softclt.distances.registration import Floats64, Ragged
 from softclt.progress import progress_bar
 
 Floats32 = NDArray[np.float32]

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from softclt.data.base import fingerprint
-from softclt.distances.base import Ragged
+from softclt.data.dataset import fingerprint
 from softclt.distances.measure import Measure
+from softclt.distances.registration import Ragged
 from softclt.files import whole_file
 
 FORMAT = 1

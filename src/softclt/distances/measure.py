@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from softclt.distances import from_aeon
-from softclt.distances.base import Floats64, Ints, PairKernel, Ragged, distances, per_pair
 from softclt.distances.prepare import on_one_grid, without_missing_steps
+from softclt.distances.registration import Floats64, Ints, PairKernel, Ragged, distances, per_pair
 from softclt.validation import Floats, check_choice, check_range, check_series
 
 Metric = str | Callable[..., float]
@@ -63,7 +63,7 @@ class Measure:
 
     @property
     def tags(self) -> Mapping[str, Any]:
-        """elastic, symmetric, window: see `softclt.distances.base`."""
+        """elastic, symmetric, window: see `softclt.distances.registration`."""
         return _find(self.metric)[1]
 
     @property

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from softclt.distances.base import Floats, Floats64
+from softclt.distances.registration import Floats, Floats64
 from softclt.validation import check_choice, check_distances
 
 NORMALIZATIONS = (None, "minmax", "max", "column")

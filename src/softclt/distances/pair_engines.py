@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softclt.distances.base import Ragged
 from softclt.distances.gpu import device_series, dtw_on_device, gpu_is_ready
 from softclt.distances.measure import Measure
+from softclt.distances.registration import Ragged
 
 
 class PairEngine(Protocol):

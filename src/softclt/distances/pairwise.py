@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from softclt.distances.base import Floats, Floats64
 from softclt.distances.engine import distance_matrix, on_cpu
-from softclt.distances.executors import worker_count
 from softclt.distances.measure import Measure, Metric
 from softclt.distances.normalize import NORMALIZATIONS, normalize_distances
+from softclt.distances.registration import Floats, Floats64
+from softclt.parallel import worker_count
 from softclt.validation import check_choice
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from softclt.distances.base import Ragged, distances
+from softclt.distances.registration import Ragged, distances
 from softclt.validation import Floats, observed_steps, series_lengths
 
 _LARGEST = 1e140  # sums of squares of larger numbers leave the range of float64

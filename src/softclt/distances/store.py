@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from softclt.distances import executors
+from softclt import parallel
 from softclt.distances import manifest as files
-from softclt.distances.base import Floats, Ragged
 from softclt.distances.engine import Tile, in_threads, on_cpu, tile_distances, tile_size
 from softclt.distances.manifest import StoreError
 from softclt.distances.measure import Measure, Metric
+from softclt.distances.registration import Floats, Ragged
 from softclt.distances.stored import TILES, PathLike, StoredMatrix
 from softclt.distances.tilefiles import Floats32, write_tile
 from softclt.progress import progress_bar
@@ -133,7 +133,7 @@ class DistanceStore(StoredMatrix):
         """
         if sum(other is not None for other in (processes, executor, ray)) > 1:
             raise ValueError("processes, executor and ray exclude each other; give one of them")
-        workers = executors.worker_count(n_jobs if processes is None else processes)
+        workers = parallel.worker_count(n_jobs if processes is None else processes)
         if not on_cpu(device):
             workers = 1
         compute = compute or tile_engine(self.measure, device)
@@ -148,12 +148,12 @@ class DistanceStore(StoredMatrix):
         if ray is not None:
             shared = (compute, self.measure, self.series, self.half)
             gpus = 0 if on_cpu(device) else 1
-            blocks = executors.on_ray(_compute, shared, plan, ray, workers=workers, gpus=gpus)
+            blocks = parallel.on_ray(_compute, shared, plan, ray, workers=workers, gpus=gpus)
             done = (self._keep(*answer) for answer in blocks)
         elif executor is not None:
-            done = executors.on_executor(elsewhere, plan, executor)
+            done = parallel.on_executor(elsewhere, plan, executor)
         elif processes is not None:
-            done = executors.in_processes(elsewhere, plan, workers)
+            done = parallel.in_processes(elsewhere, plan, workers)
         else:
             done = in_threads(partial(self.make, compute), plan, workers)
         made, cells = self._watch(done, plan, progress)

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softclt.distances import manifest as files
-from softclt.distances.base import Ints, Ragged
 from softclt.distances.engine import Tile, tiles
 from softclt.distances.manifest import StoreError
 from softclt.distances.measure import Measure
+from softclt.distances.registration import Ints, Ragged
 from softclt.distances.tilefiles import Floats32, map_tile, read_tile, remove_abandoned
 from softclt.files import whole_file
 

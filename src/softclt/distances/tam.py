@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.distances.base import Floats64, Ints, Ragged, distances
+from softclt.distances.registration import Floats64, Ints, Ragged, distances
 from softclt.distances.warping import align
 
 

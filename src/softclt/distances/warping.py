@@ -8,8 +8,9 @@ nothing, so the best path of the larger matrix is that of the pair and then free
 
 import numpy as np
 
-from softclt.distances.base import Floats, Floats64, Ints, Ragged, compiled
+from softclt.compilation import compiled
 from softclt.distances.lanes import WIDTH, add_square, if_less, load, smaller, spread, store
+from softclt.distances.registration import Floats, Floats64, Ints, Ragged
 
 ROWS = 4
 _UNROLLED = 8  # channels

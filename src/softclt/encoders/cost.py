@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from softclt.encoders.base import Encoder, Piece
 from softclt.encoders.dilated import DilatedEncoder, inside_of
+from softclt.encoders.encoder import Encoder, Piece
 from softclt.encoders.stacked import Linear, one_precision, uniform_parameter
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from softclt.encoders.base import Encoder, Piece
+from softclt.encoders.encoder import Encoder, Piece
 from softclt.encoders.gelu import gelu
 from softclt.encoders.stacked import DilatedConv, Linear, Runs, part
 from softclt.encoders.streams import both

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from softclt.distances.base import compiled
+from softclt.compilation import compiled
 
 Floats32 = NDArray[np.float32]
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from softclt.encoders.base import Encoder, Piece
+from softclt.encoders.encoder import Encoder, Piece
 from softclt.encoders.stacked import one_precision, uniform_parameter
 
 Dropout = Callable[[tuple[int, ...], float], Tensor]  # shape, probability -> factors (R, *shape)

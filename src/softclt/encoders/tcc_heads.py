@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from softclt.contextual import future_contrast
-from softclt.encoders.base import EncoderWithHeads
+from softclt.encoders.encoder import EncoderWithHeads
 from softclt.encoders.stacked import Linear, uniform_parameter
 from softclt.encoders.tcc import BatchNorm, Dropout, Features, TCCEncoder
+from softclt.losses.contextual import future_contrast
 
 DEPTH, HEADS, MLP_DIMS = 4, 4, 64  # of the transformer
 DROPOUT = 0.1  # in the transformer

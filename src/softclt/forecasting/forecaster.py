@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from softclt.data.times import Times, check_times, future_times
 from softclt.forecasting.features import CALENDAR, calendar_features, recurring
 from softclt.forecasting.protocol import CONTEXT, MAX_ROWS, day_in_steps
 from softclt.forecasting.readout import (
@@ -18,7 +19,6 @@ from softclt.forecasting.readout import (
 )
 from softclt.forecasting.ridge import ALPHAS, check_alphas
 from softclt.forecasting.samples import Division, Rows, carry_forward, divide, scale_of
-from softclt.times import Times, check_times, future_times
 from softclt.validation import Floats, check_choice, check_range, check_series
 
 _STEPS = 200_000  # encoded at a time; of each, only those that are rows are kept

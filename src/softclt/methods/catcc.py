@@ -12,18 +12,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softclt.contextual import supervised_contrast
-from softclt.data.base import fingerprint
+from softclt.data.dataset import fingerprint
 from softclt.data.labels import UNLABELLED
 from softclt.data.sources import left_on_disk
 from softclt.distances.store import matrix_of
 from softclt.encoders import Encoder, TCCNetwork
 from softclt.encoders.stacked import one_of, stacked
-from softclt.methods.base import RepresentationLearner, methods
+from softclt.losses.contextual import supervised_contrast
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
-from softclt.methods.labels import PartialLabels, read_labels
+from softclt.methods.learner import RepresentationLearner, methods
 from softclt.methods.many import late_weights
+from softclt.methods.partial_labels import PartialLabels, read_labels
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.stacks import chunks, stackable
 from softclt.methods.supervised import (

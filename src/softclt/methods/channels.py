@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softclt.methods.base import RepresentationLearner
+from softclt.methods.learner import RepresentationLearner
 from softclt.validation import Floats
 
 Model = TypeVar("Model", bound=RepresentationLearner)

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from softclt import augment, functional
 from softclt.assignments import instance_weights
 from softclt.encoders import CoSTEncoder, Encoder
-from softclt.losses import SoftContrastiveLoss
-from softclt.methods.base import RepresentationLearner, methods
-from softclt.momentum import soft_queue_loss
+from softclt.losses import SoftContrastiveLoss, functional
+from softclt.losses.queue import soft_queue_loss
+from softclt.methods.learner import RepresentationLearner, methods
 from softclt.training import Batch, StepDraws, Stream
+from softclt.training import views as augment
 from softclt.validation import check_range
 
 DROPOUT = 0.1  # on the season, in training

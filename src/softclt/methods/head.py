@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from softclt.encoders import Encoder, TCCEncoder
-from softclt.encoders.base import EncoderWithHeads
+from softclt.encoders.encoder import EncoderWithHeads
 from softclt.encoders.stacked import Linear
 from softclt.encoders.tcc import BatchNorm, Features
 from softclt.inference import pool

@@ -15,16 +15,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softclt.data.base import fingerprint
+from softclt.data.dataset import fingerprint
+from softclt.data.preparation import (
+    Float32s,
+    centre,
+    channel_scale,
+    scale_each_series,
+    split_sections,
+)
 from softclt.data.sources import left_on_disk
+from softclt.data.times import uneven_times
 from softclt.distances import BatchDistances
+from softclt.distances.of_sets import SetDistances
 from softclt.distances.store import matrix_of
-from softclt.distances.streamed import SetDistances
-from softclt.irregular import uneven_times
+from softclt.methods.feeding import feed_distances, prepare_feed
 from softclt.methods.stacks import chunks, stackable
-from softclt.methods.streamed import feed_distances, prepare_feed
 from softclt.methods.weights import BatchWeights, stacked_temporal
-from softclt.preparation import Float32s, centre, channel_scale, scale_each_series, split_sections
 from softclt.training.callbacks import Callback
 from softclt.training.checkpoint import Checkpoint, kept_seeds, stack_files
 from softclt.training.distributed import Group, current_group
@@ -44,7 +50,7 @@ from softclt.validation import (
 )
 
 if TYPE_CHECKING:
-    from softclt.methods.base import RepresentationLearner
+    from softclt.methods.learner import RepresentationLearner
 
 Model = TypeVar("Model", bound="RepresentationLearner")
 

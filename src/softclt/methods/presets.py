@@ -10,7 +10,9 @@ _SHARED = {"catcc": "tstcc"}  # methods with the presets of another, whose param
 
 @cache
 def _all_presets() -> dict[str, dict[str, dict[str, Any]]]:
-    return tomllib.loads(files("softclt").joinpath("presets.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        files("softclt.methods").joinpath("presets.toml").read_text(encoding="utf-8")
+    )
 
 
 def preset_names(method: str) -> list[str]:

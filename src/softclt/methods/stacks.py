@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from softclt.methods.base import RepresentationLearner
+    from softclt.methods.learner import RepresentationLearner
 
 Model = TypeVar("Model", bound="RepresentationLearner")
 

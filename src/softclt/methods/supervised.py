@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from softclt.data.base import fingerprint
+from softclt.data.dataset import fingerprint
+from softclt.data.preparation import Float32s
 from softclt.encoders import Encoder
 from softclt.encoders.stacked import one_of, stacked
-from softclt.methods.base import RepresentationLearner
 from softclt.methods.head import ClassifierNetwork
-from softclt.methods.labels import PartialLabels
+from softclt.methods.learner import RepresentationLearner
+from softclt.methods.partial_labels import PartialLabels
 from softclt.methods.stacks import chunks
-from softclt.preparation import Float32s
 from softclt.training import Batch, Callback, StepDraws
 from softclt.training.loop import Task
 from softclt.training.phases import Phase, run_phase

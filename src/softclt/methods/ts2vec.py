@@ -5,13 +5,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softclt import augment, functional
 from softclt.assignments import instance_weights, weights_by_time
 from softclt.encoders import DilatedEncoder, Encoder, Piece
-from softclt.irregular import hierarchical_loss_by_time
-from softclt.losses import SoftContrastiveLoss
-from softclt.methods.base import SOFTNESS_AND_SEED, RepresentationLearner, methods
+from softclt.losses import SoftContrastiveLoss, functional
+from softclt.losses.by_time import hierarchical_loss_by_time
+from softclt.methods.learner import SOFTNESS_AND_SEED, RepresentationLearner, methods
 from softclt.training import Batch, StepDraws, Stream
+from softclt.training import views as augment
 from softclt.validation import check_range
 
 KEEP_PROBABILITY = 0.5  # of a step in a view

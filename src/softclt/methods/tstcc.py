@@ -7,15 +7,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from softclt import augment, functional
 from softclt.assignments import instance_weights
-from softclt.contextual import nt_xent
 from softclt.encoders import Encoder, TCCEncoder, TCCNetwork
 from softclt.encoders.tcc import Features
 from softclt.encoders.tcc_heads import HEADS
-from softclt.losses import SoftContrastiveLoss
-from softclt.methods.base import SOFTNESS_AND_SEED, RepresentationLearner, methods
+from softclt.losses import SoftContrastiveLoss, functional
+from softclt.losses.contextual import nt_xent
+from softclt.methods.learner import SOFTNESS_AND_SEED, RepresentationLearner, methods
 from softclt.training import Batch, StepDraws, Stream, current_group
+from softclt.training import views as augment
 from softclt.training.randomness import RowDraws
 from softclt.validation import check_range
 

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from softclt.distances import BatchDistances
-from softclt.distances.streamed import SetDistances
-from softclt.functional import LagWeights, TemporalWeights
+from softclt.distances.of_sets import SetDistances
+from softclt.losses.functional import LagWeights, TemporalWeights
 
 Assignment = Callable[[Tensor], Tensor | None]
 

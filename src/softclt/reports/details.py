@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from softclt.reports.analysis import LEVEL, Analysis, in_order
 from softclt.reports.document import Cell, Column, Grid, Line, Section, number, words
-from softclt.reports.labels import (
+from softclt.reports.rows import Row
+from softclt.reports.statistics import Summary
+from softclt.reports.wording import (
     INTERVAL_WORDS,
     mean_cell,
     oracle_notes,
@@ -14,8 +16,6 @@ from softclt.reports.labels import (
     row_name,
     tau_text,
 )
-from softclt.reports.rows import Row
-from softclt.reports.statistics import Summary
 from softclt.tasks.result import Result
 
 MOST_PUBLISHED = 12  # columns of other people's methods that a table of all data sets can bear

@@ -7,8 +7,8 @@ import numpy as np
 from softclt.data import SeriesTable
 from softclt.data.given_labels import GivenLabels
 from softclt.data.labels import Ints
-from softclt.labelling import LabelStudy, Predictions
-from softclt.labelling.study import GAIN_TOO_WIDE
+from softclt.few_labels import LabelStudy, Predictions
+from softclt.few_labels.study import GAIN_TOO_WIDE
 from softclt.reports.document import Cell, Column, Document, Grid, Line, Section, number, words
 from softclt.reports.labelling_figures import (
     certain_figure,

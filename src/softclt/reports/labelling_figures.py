@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softclt.data import SeriesTable
-from softclt.labelling import LabelStudy, Predictions
+from softclt.few_labels import LabelStudy, Predictions
 from softclt.reports.figures.style import COLOURS, new_figure, style
 from softclt.validation import Floats
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 
 from softclt.reports.analysis import Analysis, Difference, in_order
-from softclt.reports.labels import tau_text
 from softclt.reports.rows import Row
 from softclt.reports.statistics import Summary
+from softclt.reports.wording import tau_text
 
 COLUMNS = (
     *("suite", "task", "metric", "method", "dataset", "value", "spread", "seeds", "sets"),

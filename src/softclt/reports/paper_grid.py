@@ -4,9 +4,9 @@ import math
 
 from softclt.reports.analysis import Analysis
 from softclt.reports.document import Cell, Column, Grid, Line, number
-from softclt.reports.labels import mean_cell, row_kind, row_name, tau_text
 from softclt.reports.paper import Printed, printed
 from softclt.reports.rows import Row
+from softclt.reports.wording import mean_cell, row_kind, row_name, tau_text
 
 PROBE = "svm"  # the paper's; another one stands beside it only where this one is not there
 

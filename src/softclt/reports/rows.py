@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from softclt.bench.suites import read_suite, shipped_suites
 from softclt.tasks import tasks
 from softclt.tasks.result import Result
-from softclt.tasks.suites import read_suite, shipped_suites
 
 ORACLE = "oracle"
 PUBLISHED = "published"

@@ -4,8 +4,8 @@ import math
 
 from softclt.reports.analysis import LEVEL, Analysis, in_order
 from softclt.reports.document import Cell, Column, Grid, Line, Section, number, words
-from softclt.reports.labels import mean_cell, oracle_notes, row_kind, row_name, tau_text
 from softclt.reports.paper_grid import paper_grid, values_beside
+from softclt.reports.wording import mean_cell, oracle_notes, row_kind, row_name, tau_text
 
 
 def overall_section(analysis: Analysis, name: str) -> Section:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from softclt.reports.analysis import LEVEL, NOTHING_SHOWN, Analysis, Difference
 from softclt.reports.document import Cell, Column, Grid, Line, Section, counted, number, words
-from softclt.reports.labels import (
+from softclt.reports.metric import Metric
+from softclt.reports.wording import (
     INTERVAL_WORDS,
     TAU_WORDS,
     oracle_notes,
@@ -15,7 +16,6 @@ from softclt.reports.labels import (
     row_name,
     tau_text,
 )
-from softclt.reports.metric import Metric
 
 MOST_SENTENCES = 12  # of a summary; a grid has more rows than anybody reads
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
+from softclt.data.preparation import apply_scale, channel_scale, scale_each_series
 from softclt.distances import BatchDistances
 from softclt.methods import RepresentationLearner, fit_many
-from softclt.preparation import apply_scale, channel_scale, scale_each_series
+from softclt.probes.classifiers import probes
 from softclt.selection.criteria import criteria
 from softclt.selection.evidence import check_labels, sample_rows
 from softclt.selection.scores import criterion_of, embedding_score
-from softclt.tasks.probes import probes
 from softclt.validation import Floats
 
 Parameters = dict[str, Any]

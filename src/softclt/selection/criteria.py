@@ -6,6 +6,7 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, ward
 from scipy.spatial.distance import squareform
 
+from softclt.probes.leave_one_out import leave_one_out
 from softclt.registry import Registry
 from softclt.selection.evidence import (
     Evidence,
@@ -15,7 +16,6 @@ from softclt.selection.evidence import (
     nearest,
     squared_distances,
 )
-from softclt.selection.ridge import leave_one_out
 from softclt.validation import Floats
 
 #: Functions ``Evidence -> float``. Tag ``needs``: what they ask for besides the embedding, of

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.frozen import FrozenEstimator
 
 from softclt.data import AnomalyData, Dataset, load
-from softclt.tasks.base import Outcome, tasks
+from softclt.tasks.evaluation import Outcome, tasks
 from softclt.validation import Floats, check_choice, check_range
 
 SETTINGS = {"normal": "sigma", "cold": "running"}  # and the threshold that belongs to each

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from softclt.data import Dataset
-from softclt.metrics import Labels, classification_metrics
-from softclt.tasks.base import Outcome, Reading, tasks
-from softclt.tasks.probes import class_scores, probes
+from softclt.probes.classifiers import class_scores, probes
+from softclt.probes.scores import Labels, classification_metrics
+from softclt.tasks.evaluation import Outcome, Reading, tasks
 from softclt.tasks.scaling import protocol_scaling
 from softclt.validation import Floats
 

@@ -12,8 +12,8 @@ from softclt.data.draws import RULES, draw_labels, load_rows
 from softclt.data.labels import UNLABELLED, Ints
 from softclt.methods import RepresentationLearner, fit_many, methods
 from softclt.methods.labelled import LabelLearner
-from softclt.tasks.base import method_name
-from softclt.tasks.probes import probes
+from softclt.probes.classifiers import probes
+from softclt.tasks.evaluation import method_name
 from softclt.validation import Floats, check_choice, check_random_state_seed
 
 AUTO, PROBE = "auto", "svm"
@@ -102,7 +102,7 @@ def fit_on_labels(asked: Sequence[Shown], X: Floats, y: Ints) -> list[Predict]:
         X: All training series ``(N, D, T)``.
         y: Their labels.
     """
-    from softclt.semi.classifier import SemiSupervisedClassifier, fit_classifiers
+    from softclt.few_labels.classifier import SemiSupervisedClassifier, fit_classifiers
 
     predict: dict[int, Predict] = {}
     trained: dict[int, tuple[SemiSupervisedClassifier, Ints]] = {}

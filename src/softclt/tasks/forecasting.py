@@ -22,7 +22,7 @@ from softclt.forecasting.protocol import (
     read_horizons,
     repeat_last,
 )
-from softclt.tasks.base import Outcome, tasks
+from softclt.tasks.evaluation import Outcome, tasks
 from softclt.validation import check_range
 
 # Scores of what does not learn, by data and settings: the same beside every model and seed.

@@ -10,9 +10,9 @@ from typing import Any
 
 from softclt.data import Dataset
 from softclt.data.labels import Ints
-from softclt.metrics import label_metrics
-from softclt.tasks.base import Outcome, tasks
+from softclt.probes.scores import label_metrics
 from softclt.tasks.classification import check
+from softclt.tasks.evaluation import Outcome, tasks
 from softclt.tasks.few_labels import (
     AUTO,
     Shown,

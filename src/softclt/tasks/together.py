@@ -10,9 +10,9 @@ from sklearn.base import clone
 
 from softclt.data import Dataset, load
 from softclt.methods import EmbeddingEnsemble, fit_many
-from softclt.methods.base import RepresentationLearner
+from softclt.methods.learner import RepresentationLearner
 from softclt.persistence import utc_now
-from softclt.tasks.base import (
+from softclt.tasks.evaluation import (
     Outcome,
     Reading,
     Together,

@@ -18,11 +18,12 @@ from sklearn.base import clone
 from softclt.data import Dataset, ValidatedDataset, load
 from softclt.data.labels import Ints
 from softclt.methods import fit_many
-from softclt.methods.base import RepresentationLearner
 from softclt.methods.channels import one_by_one, transform_channels, with_channels
-from softclt.metrics import label_metrics
-from softclt.tasks.base import Outcome, tasks
+from softclt.methods.learner import RepresentationLearner
+from softclt.probes.classifiers import probes
+from softclt.probes.scores import label_metrics
 from softclt.tasks.classification import check
+from softclt.tasks.evaluation import Outcome, tasks
 from softclt.tasks.few_labels import (
     AUTO,
     FINE_TUNE,
@@ -38,7 +39,6 @@ from softclt.tasks.few_labels import (
     seed_of,
 )
 from softclt.tasks.fine_tuning import STEPS, Target, fine_tune
-from softclt.tasks.probes import probes
 from softclt.tasks.scaling import standardise
 from softclt.tasks.together import training_of
 from softclt.validation import Floats, check_choice, check_range

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softclt.preparation import Float32s, centre
-from softclt.streamed import StreamedSeries
+from softclt.data.preparation import Float32s, centre
+from softclt.data.sources.sections import StreamedSeries
 from softclt.training.distributed import Group
 from softclt.training.order import rows_of_batch, set_of_step
 

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softclt import augment
 from softclt.encoders import Encoder
-from softclt.functional import TemporalWeights
+from softclt.losses.functional import TemporalWeights
 from softclt.progress import progress_bar
+from softclt.training import views as augment
 from softclt.training.callbacks import Callback, Progress
 from softclt.training.checkpoint import Checkpoint, ctrl_c_waits
 from softclt.training.distributed import Group

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from softclt.data.base import fingerprint
+from softclt.data.dataset import fingerprint
 from softclt.encoders import Encoder
 from softclt.training.callbacks import Callback
 from softclt.training.checkpoint import Checkpoint, has_ended

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 import naive
-from softclt.contextual import nt_xent
+from softclt.losses.contextual import nt_xent
 from softclt.methods.rivals.losses import (
     class_loss,
     consistency_loss,

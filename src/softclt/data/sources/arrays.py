@@ -8,7 +8,7 @@ import numpy as np
 
 from softclt.data.errors import DataError
 from softclt.data.labels import Ints
-from softclt.data.sources.base import SeriesSource
+from softclt.data.sources.source import SeriesSource
 from softclt.data.text import existing_file
 from softclt.validation import Floats, check_series
 

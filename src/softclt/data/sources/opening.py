@@ -9,8 +9,8 @@ import numpy as np
 from softclt.data.columns import Columns
 from softclt.data.errors import DataError
 from softclt.data.sources.arrays import ArraySource, NpySource
-from softclt.data.sources.base import SeriesSource
 from softclt.data.sources.parquet import ParquetSource, n_values
+from softclt.data.sources.source import SeriesSource
 
 IN_MEMORY = 2**26  # values; what has no more is simply read, unless it was opened as a source
 

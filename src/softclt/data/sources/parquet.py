@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from softclt.data.columns import Columns, Roles, find_roles
 from softclt.data.errors import DataError, shorten
 from softclt.data.labels import Ints
-from softclt.data.sources.base import SeriesSource
+from softclt.data.sources.source import SeriesSource
 from softclt.data.tables import frame_rows, parquet
 from softclt.validation import Floats
 

@@ -6,13 +6,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from softclt.contextual import future_contrast
 from softclt.encoders import Encoder, TCCEncoder
 from softclt.encoders.stacked import Linear, uniform_parameter
 from softclt.encoders.tcc import Features
-from softclt.methods.base import methods
-from softclt.methods.rivals.base import Rival
+from softclt.losses.contextual import future_contrast
+from softclt.methods.learner import methods
 from softclt.methods.rivals.networks import Helped, last_block
+from softclt.methods.rivals.rival import Rival
 from softclt.methods.signature import with_parameters_of
 from softclt.training import Batch, StepDraws, Stream
 from softclt.validation import check_range

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from softclt.encoders import Encoder
-from softclt.methods.base import methods
+from softclt.methods.learner import methods
 from softclt.methods.rivals.labelled import LabelledRival
 from softclt.methods.rivals.losses import class_loss, pseudo_label_loss
 from softclt.methods.rivals.teacher import Taught, TaughtRival

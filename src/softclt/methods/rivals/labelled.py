@@ -12,21 +12,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softclt.data.base import fingerprint
+from softclt.data.dataset import fingerprint
 from softclt.data.labels import UNLABELLED
+from softclt.data.preparation import Float32s
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
 from softclt.encoders.stacked import one_of, stacked
-from softclt.methods.base import RepresentationLearner
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner
-from softclt.methods.labels import PartialLabels, read_labels
+from softclt.methods.learner import RepresentationLearner
 from softclt.methods.many import late_weights
-from softclt.methods.rivals.base import Rival
+from softclt.methods.partial_labels import PartialLabels, read_labels
+from softclt.methods.rivals.rival import Rival
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.stacks import chunks, stackable
 from softclt.methods.supervised import LEAST_STEPS, new_classifier, phase_seed
-from softclt.preparation import Float32s
 from softclt.training import Callback, StepDraws, Stream, TrainingState
 from softclt.training.loop import Task
 from softclt.training.phases import Phase, phase_folder, run_phase

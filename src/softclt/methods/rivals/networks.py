@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from softclt.encoders import Encoder, TCCEncoder
-from softclt.encoders.base import EncoderWithHeads
+from softclt.encoders.encoder import EncoderWithHeads
 from softclt.encoders.tcc import Features
 from softclt.inference import pool
 from softclt.training import StepDraws

@@ -7,12 +7,12 @@ from torch import Tensor
 
 from softclt.encoders import Encoder, TCCEncoder
 from softclt.encoders.tcc_heads import Projection
-from softclt.methods.base import methods
 from softclt.methods.head import ClassifierNetwork
-from softclt.methods.rivals.base import SoftRival
+from softclt.methods.learner import methods
 from softclt.methods.rivals.labelled import LabelledRival
 from softclt.methods.rivals.losses import class_loss, relation_loss
 from softclt.methods.rivals.networks import Helped, last_block, pooled
+from softclt.methods.rivals.rival import SoftRival
 from softclt.methods.signature import with_parameters_of
 from softclt.training import Batch, StepDraws
 from softclt.validation import check_range

@@ -5,12 +5,12 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from softclt.contextual import nt_xent
 from softclt.encoders import Encoder, TCCEncoder
 from softclt.encoders.tcc_heads import Projection
-from softclt.methods.base import methods
-from softclt.methods.rivals.base import SoftRival
+from softclt.losses.contextual import nt_xent
+from softclt.methods.learner import methods
 from softclt.methods.rivals.networks import Helped, last_block, pooled
+from softclt.methods.rivals.rival import SoftRival
 from softclt.methods.signature import with_parameters_of
 from softclt.training import Batch, StepDraws
 from softclt.validation import check_range

@@ -6,14 +6,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from softclt import augment
 from softclt.encoders import Encoder, TCCEncoder
 from softclt.encoders.stacked import Linear, uniform_parameter
-from softclt.methods.base import methods
-from softclt.methods.rivals.base import Rival
+from softclt.methods.learner import methods
 from softclt.methods.rivals.losses import recognition_loss
 from softclt.methods.rivals.networks import Helped, last_block, pooled
+from softclt.methods.rivals.rival import Rival
 from softclt.training import Batch, StepDraws, Stream
+from softclt.training import views as augment
 
 ORIGINAL, NOISY, SCALED, NEGATED, FLIPPED, PERMUTED, WARPED = range(7)
 N_KINDS = 7

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from softclt.assignments import assignments, temporal_weights
-from softclt.metrics import Labels
+from softclt.probes.scores import Labels
 from softclt.reports.figures.style import (
     COLOURS,
     DASHES,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from softclt.data import Dataset
-from softclt.data.base import Split
+from softclt.data.dataset import Split
 from softclt.methods import TS2Vec
 from softclt.registry import Registry
 from softclt.reports.figures.assignments import (

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softclt.methods.base import RepresentationLearner
-from softclt.metrics import Labels
+from softclt.methods.learner import RepresentationLearner
+from softclt.probes.scores import Labels
 from softclt.reports.figures.measures import (
     class_order,
     euclidean_distances,

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.metrics import Labels
+from softclt.probes.scores import Labels
 from softclt.validation import Floats
 
 Indices = NDArray[np.intp]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softclt.metrics import Labels
+from softclt.probes.scores import Labels
 from softclt.reports.figures.style import COLOURS, MARKERS, class_name, without_scales
 from softclt.reports.projection import place, standardise
 from softclt.validation import Floats, check_choice

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from softclt.data import Dataset, load
+from softclt.data.preparation import apply_scale, channel_scale, scale_each_series
 from softclt.distances import pairwise_distance
 from softclt.methods import TS2Vec
-from softclt.metrics import Labels
-from softclt.preparation import apply_scale, channel_scale, scale_each_series
+from softclt.probes.scores import Labels
 from softclt.reports.figures.training import snapshots
 from softclt.validation import Floats, series_lengths
 

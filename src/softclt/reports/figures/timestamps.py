@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softclt.metrics import Labels
+from softclt.probes.scores import Labels
 from softclt.reports.figures.measures import (
     euclidean_distances,
     neighbour_agreement,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from softclt.methods.base import RepresentationLearner
+from softclt.methods.learner import RepresentationLearner
 from softclt.reports.figures.style import COLOURS, DASHES, new_figure, style
 from softclt.training.schedules import CONSTANT
 from softclt.validation import Floats, check_range

@@ -1,0 +1,106 @@
+"""Distances between series that are read when a batch needs them."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softclt.data.sources import SeriesSource
+from softclt.distances.gpu import gpu_is_ready
+from softclt.distances.measure import Measure
+from softclt.distances.pair_engines import OnDevice
+from softclt.distances.registration import Ints, Ragged
+
+if TYPE_CHECKING:
+    from softclt.distances.batches import BatchDistances
+
+_AT_ONCE = 2**26  # values of a sample that are in memory at a time
+
+
+def check_streamed(source: SeriesSource, measure: Measure, mode: str, distances: Any) -> None:
+    """Refuse what needs all series or all pairs at once."""
+    if mode == "dense" or distances is not None:
+        what = "the mode is 'dense'" if distances is None else "distances are given"
+        raise ValueError(
+            f"{what}, but the {len(source)} series are not in memory, and no matrix of all pairs "
+            "is made for them; use the mode 'lazy' or 'auto', or load the series"
+        )
+    if not measure.tags["elastic"]:  # all lengths decide, and a batch has some of them only
+        shortest, longest = source.lengths
+        both = np.zeros((2, source.shape[1], longest))
+        both[1, :, shortest:] = np.nan
+        measure.prepare(both)
+
+
+class StreamedPairs:
+    """An engine that reads the series of each batch: the GPU where it can, else the CPU."""
+
+    def __init__(self, source: SeriesSource, measure: Measure, device: torch.device) -> None:
+        self.source, self.measure = source, measure
+        self.device = torch.device("cpu")  # where rows are looked up
+        self._gpu = device if gpu_is_ready(measure, device) else None
+
+    def pairs(self, series: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """See `PairEngine`; the result is where it was computed."""
+        rows = series.numpy()
+        few = ragged(self.source, rows, self.measure)
+        if self._gpu is not None:
+            here = torch.arange(len(rows), device=self._gpu)
+            on_device = OnDevice(few, self.measure, self._gpu)
+            return on_device.pairs(here, first.to(self._gpu), second.to(self._gpu))
+        left, right = first.numpy(), second.numpy()
+        values = self.measure(few, few, left, right)
+        return torch.from_numpy(self.measure.check(values, rows[left], rows[right]))
+
+
+def ragged(source: SeriesSource, rows: Ints, measure: Measure) -> Ragged:
+    """Some series as kernels read them."""
+    X = source.take(rows)
+    if not measure.tags["elastic"]:  # stretched to the longest of all, not of these
+        longest = np.zeros((1, *X.shape[1:]), X.dtype)
+        longest[..., source.lengths[1] :] = np.nan
+        X = np.concatenate([X, longest])
+    return measure.prepare(X)[0]
+
+
+def samples(
+    source: SeriesSource, first: Ints, second: Ints, measure: Measure
+) -> Iterator[tuple[Ragged, Ints, Ints]]:
+    """The series of some pairs with where the pairs are in them, as many as memory should hold."""
+    _, d, t = source.shape
+    n_pairs = max(1, _AT_ONCE // (2 * d * t))
+    for start in range(0, len(first), n_pairs):
+        part = slice(start, start + n_pairs)
+        rows, places = np.unique([first[part], second[part]], return_inverse=True)
+        left, right = places.reshape(2, -1)
+        yield ragged(source, rows, measure), left, right
+
+
+class SetDistances:
+    """Distances within several sets, each with its own extremes; rows are counted through all.
+
+    It is asked as `BatchDistances` are.
+    """
+
+    matrix = None
+
+    def __init__(self, sets: Sequence["BatchDistances"], starts: Ints) -> None:
+        self.sets, self.starts = sets, starts
+        self.mode, self.engine, self.device = sets[0].mode, sets[0].engine, sets[0].device
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Distances of a batch of one set, ``(B, B)``."""
+        k = int(np.searchsorted(self.starts, int(rows[0]), side="right")) - 1
+        return self.sets[k](rows - int(self.starts[k]))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """As one has them, with the extremes by set."""
+        own = [distances.facts for distances in self.sets]
+        return {
+            "engine": self.engine,
+            **{k: sum(facts[k] for facts in own) for k in ("pairs_before", "pairs_in_batches")},
+            **{k: [facts[k] for facts in own] for k in ("low", "high")},
+        }

@@ -1,0 +1,95 @@
+"""A fitted classifier as a folder: its encoder as a model of its own, and what reads it beside."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softclt import persistence
+from softclt.methods import load_model, methods
+from softclt.methods.head import ClassifierNetwork
+from softclt.probes.probabilities import fit_probe
+
+if TYPE_CHECKING:
+    from softclt.few_labels.classifier import SemiSupervisedClassifier
+
+KIND = "semi-supervised classifier"
+ENCODER = "encoder"
+
+
+def save_classifier(model: "SemiSupervisedClassifier", folder: str | os.PathLike[str]) -> None:
+    """See `SemiSupervisedClassifier.save`."""
+    encoder = model.encoder_
+    encoder.save(Path(folder) / ENCODER)
+    params = persistence.json_safe(model.get_params(deep=False)) | {
+        "method": methods.name_of(type(encoder)),
+        "method_params": persistence.json_safe(encoder.get_params(deep=False)),
+        "pretrained": None,
+        "random_state": encoder.seed_,
+    }
+    fitted: dict[str, Any] = {
+        "classes": model.classes_.tolist(),
+        "dtype": model.classes_.dtype.str,
+        "columns": model._columns.tolist(),
+        "labelled": np.flatnonzero(model.labelled_).tolist(),
+        "n_series": len(model.labelled_),
+        "probe": model.probe_kind_,
+    }
+    if model.network_ is not None:
+        fitted["length"] = model.network_.length
+        tensors = model.network_.head.state_dict()
+    else:
+        assert model.shown_ is not None
+        R, codes = model.shown_
+        tensors = {"embeddings": torch.from_numpy(R), "labels": torch.from_numpy(codes)}
+    config = {
+        "method": KIND,
+        "params": params,
+        "fitted": fitted,
+        "versions": persistence.versions(),
+    }
+    persistence.write_model(folder, config, tensors, [])
+
+
+def load_classifier(
+    model_type: "type[SemiSupervisedClassifier]", folder: str | os.PathLike[str]
+) -> "SemiSupervisedClassifier":
+    """See `SemiSupervisedClassifier.load`."""
+    config, tensors = persistence.read_model(folder)
+    if config["method"] != KIND:
+        raise persistence.ModelFileError(
+            f"{folder} holds a model of the method {config['method']!r}, no classifier; use "
+            "softclt.load_model"
+        )
+    fitted = config["fitted"]
+    model = model_type(**config["params"])
+    model.encoder_ = load_model(Path(folder) / ENCODER)
+    model.n_features_in_ = model.encoder_.n_features_in_
+    model.classes_ = np.array(fitted["classes"], dtype=fitted["dtype"])
+    model._columns = np.array(fitted["columns"], dtype=np.int64)
+    model.labelled_ = np.zeros(fitted["n_series"], dtype=bool)
+    model.labelled_[fitted["labelled"]] = True
+    model.network_, model.probe_, model.shown_ = None, None, None
+    model.probe_kind_ = fitted["probe"]
+    if model.probe_kind_ is None:
+        model.network_ = _network(model, fitted["length"], tensors)
+    else:
+        model.shown_ = tensors["embeddings"].numpy(), tensors["labels"].numpy()
+        model.probe_ = fit_probe(model.probe_kind_, *model.shown_)  # the same from the same
+    return model
+
+
+def _network(
+    model: "SemiSupervisedClassifier", length: int | None, tensors: dict[str, Tensor]
+) -> ClassifierNetwork:
+    encoder = model.encoder_
+    with torch.random.fork_rng(devices=[]):  # the new weights are replaced
+        network = ClassifierNetwork(
+            encoder.module_, encoder.n_features_in_, len(model._columns), length, encoder.pooling
+        )
+    network.head.load_state_dict(tensors)
+    like = next(encoder.module_.parameters())
+    return network.to(device=like.device, dtype=like.dtype).eval()

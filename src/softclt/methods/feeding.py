@@ -1,0 +1,100 @@
+"""Fitting and encoding of series that are read batch by batch."""
+
+import hashlib
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softclt.data.preparation import Moments, blocks_of
+from softclt.data.sources import ChannelSets, SeriesSource
+from softclt.data.sources.sections import EachScaled, StreamedSeries
+from softclt.distances import BatchDistances
+from softclt.distances.of_sets import SetDistances
+from softclt.training.feed import Feed
+from softclt.validation import Floats, check_series, warn_if_axes_look_swapped
+
+if TYPE_CHECKING:
+    from softclt.methods.learner import RepresentationLearner
+
+Encode = Callable[[Floats], NDArray[np.float32]]
+
+
+def prepare_feed(
+    models: Sequence["RepresentationLearner"], X: SeriesSource | ChannelSets, goes_on: bool
+) -> tuple[Feed, str]:
+    """What the networks see of X, and its fingerprint; finds the scale of new models."""
+    lead = models[0]
+    sets = _sets(X)
+    for source in sets:
+        like = np.broadcast_to(np.float32(0), (1, *source.shape[1:]))
+        n_channels = lead.n_features_in_ if goes_on else None
+        check_series(like, name=source.name, n_channels=n_channels, min_length=2)
+        if isinstance(X, SeriesSource):
+            warn_if_axes_look_swapped(like, source.name)
+    surveys = [source.look(lead.progress) for source in sets]
+    empty = sum(int((~survey.some).sum()) for survey in surveys)
+    for source, survey in zip(sets, surveys, strict=True):
+        if not survey.some.any():
+            raise ValueError(
+                f"{source.name} (shape {source.shape}) has no step at which all its channels have "
+                "a value: nothing can be learned from missing values alone"
+            )
+    if empty:
+        warnings.warn(f"{empty} series without any value are left out", stacklevel=6)
+    if not goes_on:
+        moments = Moments(sets[0].shape[1])
+        for survey in surveys:
+            moments.merge(survey.moments)
+        for model in models:
+            model.n_features_in_ = sets[0].shape[1]
+            model.scale_ = moments.scale() if lead.scale == "channel" else None
+    seen = [
+        StreamedSeries(source, lead._scaled, lead.max_train_length, trimmed=lead.mask_padding)
+        for source in sets
+    ]
+    fingerprints = [survey.fingerprint for survey in surveys]
+    if len(sets) == 1:
+        return Feed(seen), fingerprints[0]
+    return Feed(seen), hashlib.sha256(" ".join(fingerprints).encode()).hexdigest()[:16]
+
+
+def feed_distances(
+    feed: Feed, each_scaled: bool, options: dict[str, Any]
+) -> BatchDistances | SetDistances:
+    """Distances between the series of a feed, within each set; for options see `BatchDistances`."""
+    sources = [EachScaled(own) if each_scaled else own for own in feed.sets]
+    between = [BatchDistances(source, **options) for source in sources]
+    return between[0] if len(between) == 1 else SetDistances(between, feed.starts)
+
+
+def encode_source(encode: Encode, X: SeriesSource | ChannelSets, level: str) -> NDArray[np.float32]:
+    """Representations of all series of a source, read some at a time.
+
+    Those of several sets follow each other, which have one length at the level ``instance`` only.
+    """
+    sets = _sets(X)
+    if len(sets) > 1 and level != "instance":
+        raise ValueError(
+            f"level is {level!r}, but the data sets may have different lengths; encode each alone"
+        )
+    out, done = np.empty((0,), np.float32), 0
+    for source in sets:
+        for rows in blocks_of(source.shape):
+            index = np.arange(*rows.indices(len(source)))
+            try:
+                part = encode(source.take(index))
+            except ValueError as error:
+                place = f"{source.name}, series {index[0]} to {index[-1]}"
+                raise ValueError(f"{place}: {error}") from None
+            if done == 0:
+                out = np.empty((sum(map(len, sets)), *part.shape[1:]), np.float32)
+            out[done : done + len(part)] = part
+            done += len(part)
+    return out
+
+
+def _sets(X: SeriesSource | ChannelSets) -> Sequence[SeriesSource]:
+    return X.sets if isinstance(X, ChannelSets) else [X]

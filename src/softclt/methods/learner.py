@@ -1,0 +1,430 @@
+"""The shell around every method: scikit-learn's contract, scaling, distances, training, files."""
+
+import os
+from abc import abstractmethod
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from softclt import inference, persistence
+from softclt.data.preparation import Float32s, Float64s, apply_scale
+from softclt.data.sources import left_on_disk
+from softclt.distances.batches import MODES, NORMALIZATIONS
+from softclt.encoders import Encoder
+from softclt.inference import causal
+from softclt.inference.stream import CausalStream
+from softclt.losses.functional import TemporalWeights
+from softclt.methods.feeding import encode_source
+from softclt.methods.presets import preset
+from softclt.registry import Registry
+from softclt.training import Batch, Callback, StepDraws, TrainingState
+from softclt.training.checkpoint import put_back, tensors_of, under
+from softclt.training.distributed import current_group
+from softclt.training.loop import HALF_PRECISION, PRECISIONS
+from softclt.training.randomness import Stream, torch_seed
+from softclt.training.schedules import schedules
+from softclt.training.state import new_state
+from softclt.validation import Floats, check_choice, check_range, check_series, observed_steps
+
+methods: Registry[type["RepresentationLearner"]] = Registry("method")
+
+_AT_ONCE = 10**10  # numbers that a stack may keep for its backward pass, by our estimate
+
+
+class SeriesTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What scikit-learn is told of everything that turns series into vectors."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = False
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
+#: Parameters that differ between the models of a stack in any method that has them.
+SOFTNESS_AND_SEED = frozenset(
+    [
+        "tau_instance",
+        "tau_temporal",
+        "alpha",
+        "lam",
+        "instance_assignment",
+        "temporal_assignment",
+        "tau_growth",
+        "weight_cut",
+        "random_state",
+        "progress",
+    ]
+)
+
+
+class RepresentationLearner(SeriesTransformer):
+    """``fit``, ``transform``, ``encode`` and files; a method adds ``__init__`` and some hooks.
+
+    The hooks are ``_build`` (the network), ``_loss`` (of a batch), ``_instance_weights`` (soft
+    assignments from normalised distances), ``_temporal_weights`` and ``_optimizer``; ``_averages``:
+    the model is the mean of all iterates, not the last; ``_repeats``: fewer series than a batch has
+    come several times in it. Models that differ only in the parameters that ``_varies`` names are
+    trained as one stack: ``_loss`` is asked of the first of them, for all. The parameters used here
+    are documented in TS2Vec.
+    """
+
+    _varies: frozenset[str] = frozenset()
+    _numbers_a_step = 20_000  # that training keeps for each step of a series in a batch, about
+    _averages = True
+    _by_time = False  # whether the loss looks at the times of unevenly spaced steps
+    _repeats = False
+    _title = "training"  # of its bar; a phase among others has its own
+    lam = 0.5  # for the loss of a method that has no such parameter
+
+    n_features_in_: int
+    scale_: tuple[Float64s, Float64s] | None
+    seed_: int
+    device_: str
+    fingerprint_: str
+    n_iter_: int
+    history_: dict[str, Any]
+    module_: Encoder
+    training_state_: TrainingState
+
+    @abstractmethod
+    def _build(self, n_channels: int) -> Encoder: ...
+
+    @abstractmethod
+    def _loss(self, module: Encoder, batch: Batch, draws: StepDraws) -> Tensor: ...
+
+    @abstractmethod
+    def _instance_weights(self, distances: Tensor) -> Tensor | None: ...
+
+    def _temporal_weights(self, z: Tensor) -> TemporalWeights | None:
+        """For the loss, in the precision and on the device of z; None is hard."""
+        return None
+
+    def _optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """Of a network. Its step has to be proportional to its rate, and fit for a CUDA graph."""
+        own = list(parameters)
+        return torch.optim.AdamW(own, lr=self.lr, fused=True, capturable=own[0].is_cuda)
+
+    def _layout(self, length: int, step: int) -> Hashable:
+        """What decides the shapes of a step on series of a length."""
+        return length
+
+    def _stack_size(self, x: Tensor) -> int:
+        """Models that may take their steps together on the data set x."""
+        if x.device.type != "cuda":  # a CPU is busy with one
+            return 1
+        n_steps = self.batch_size * min(x.shape[-1], self.max_train_length)
+        return max(1, int(_AT_ONCE / (n_steps * self._numbers_a_step)))
+
+    def _check_parameters(self) -> None:
+        check_choice(self.scale, (None, "channel"), "scale")
+        check_choice(self.distance_scale, (None, "series"), "distance_scale")
+        check_choice(self.distance_mode, MODES, "distance_mode")
+        check_choice(self.distance_normalize, NORMALIZATIONS, "distance_normalize")
+        inference.check_pooling(self.pooling)
+        check_choice(self.layers, inference.LAYERS, "layers")
+        check_choice(self.precision, (*PRECISIONS, HALF_PRECISION), "precision")
+        check_range(self.batch_size, "batch_size", 1)
+        check_range(self.lr, "lr", 0, open_low=True)
+        schedules[self.lr_schedule]  # or an error that names those there are
+        check_range(self.max_train_length, "max_train_length", 2)
+        for name in ("max_iter", "max_epochs"):
+            if getattr(self, name) is not None:
+                check_range(getattr(self, name), name, 0)
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        distances: Any = None,
+        times: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Learn from series without labels.
+
+        Args:
+            X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
+                What `softclt.data.open_series` gives, and large mapped arrays, are not loaded.
+            y: Ignored; here for pipelines.
+            distances: Raw distances ``(N, N)`` between the series, or the folder that ``softclt
+                distances`` made, to save computing them again, e.g. over a grid of taus. Ignored
+                when tau_instance is None; refused when distance_mode is lazy, which would not look
+                at them.
+            times: Of the steps, ``(N, T)`` or ``(T,)``, dates or numbers, growing. Where steps are
+                not evenly spaced, soft temporal weights go by the time between them, in units of
+                the median gap, instead of the number of steps. Costs a weight for each pair of
+                steps of a batch.
+            checkpoint: Folder in which training is kept every 100 steps or 2 minutes. After the
+                process was killed, or Ctrl-C, the same call goes on from there, on a CPU to the
+                same bits; once training has ended, it returns the trained model at once. What
+                another call has kept there is refused. Without random_state, the kept seed holds.
+                Also gets ``history-0.jsonl``, a line a step, and TensorBoard's events if that is
+                installed.
+            callbacks: Functions that get a `softclt.training.Progress` every 100 steps and at the
+                end, and end training by returning True: see `softclt.training.stop_on_plateau`.
+        """
+        from softclt.methods.many import fit_many
+
+        fit_many([self], X, y, distances, times, checkpoint, callbacks)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """One vector a series, ``(N, M)``: the steps pooled as ``pooling`` says."""
+        return self.encode(X, level="instance")
+
+    def encode(
+        self,
+        X: Any,
+        level: str = "instance",
+        *,
+        window: int | None = None,
+        stride: int | None = None,
+        causal: bool = False,
+        context: int = 200,
+        layer: int | None = None,
+    ) -> NDArray[np.float32]:
+        """Representations at a level: see :func:`softclt.inference.encode` for the arguments."""
+        if (source := left_on_disk(X)) is not None:
+            options: dict[str, Any] = {"window": window, "stride": stride, "layer": layer}
+            options |= {"level": level, "causal": causal, "context": context}
+            return encode_source(partial(self.encode, **options), source, level)
+        seen = self._seen(X)
+        return inference.encode(
+            self.module_,
+            seen,
+            level=level,
+            window=window,
+            stride=stride,
+            causal=causal,
+            context=context,
+            pooling=self.pooling,
+            layers=self.layers,
+            layer=layer,
+        )
+
+    def encode_masked(
+        self, X: Any, *, context: int = 200
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Every step from itself and ``context`` steps before it, and from those before it alone.
+
+        Two arrays ``(N, T, M)``: what ``encode(X, "timestamp", causal=True)`` gives, and the same
+        with each step's own values hidden. The two differ most where a step is a surprise.
+        """
+        seen = self._seen(X)
+        return causal.encode_masked(self.module_, seen, self._reading(context))
+
+    def last_step_change(
+        self, X: Any, *, context: int = 200, norm: float = 1
+    ) -> NDArray[np.float32]:
+        """Distance ``(N, T)`` between the two of `encode_masked`, in memory for a part of them.
+
+        Args:
+            X: Series.
+            context: How far back a step sees.
+            norm: 1 sums up the differences of all dimensions; 2 is Euclidean.
+        """
+        if (source := left_on_disk(X)) is not None:
+            own = partial(self.last_step_change, context=context, norm=norm)
+            return encode_source(own, source, "timestamp")
+        seen = self._seen(X)
+        return causal.last_step_change(self.module_, seen, self._reading(context), norm)
+
+    def stream(self, *, context: int = 200) -> CausalStream:
+        """For a series that arrives step by step: its ``push`` gives the newest step's vector."""
+        check_is_fitted(self, "module_")
+        reading = self._reading(context)
+        return CausalStream(self.module_, reading, self.n_features_in_, self._scaled)
+
+    def read_outs(
+        self, X: Any, wanted: Collection[tuple[str, str]]
+    ) -> dict[tuple[str, str], NDArray[np.float32]]:
+        """What `transform` gives for several ``(pooling, layers)``, from one pass."""
+        seen = self._seen(X)
+        return inference.read_outs(self.module_, seen, wanted)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the embedding's dimensions: ts2vec0, ts2vec1, ..."""
+        check_is_fitted(self, "module_")
+        n_features = self.transform(np.zeros((1, self.n_features_in_, 2), np.float32)).shape[1]
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}{i}" for i in range(n_features)], dtype=object)
+
+    @classmethod
+    def from_preset(cls, name: str, **overrides: Any) -> Self:
+        """An estimator with settings of ``presets.toml``: ``paper``, ``official``, ``hard``."""
+        return cls(**preset(methods.name_of(cls), name, overrides))
+
+    def save(self, folder: str | os.PathLike[str], *, training: bool = False) -> None:
+        """Write the fitted model as a folder.
+
+        It has ``model.safetensors``, ``config.json``, and ``history.jsonl`` with the loss of each
+        step.
+
+        Of several processes that train together, the first writes.
+
+        Args:
+            folder: Made if needed; a model in it is replaced.
+            training: Also keep the optimiser and the last iterate, so that training can go on after
+                loading, with ``warm_start=True``. About four times the size.
+        """
+        check_is_fitted(self, "module_")
+        if current_group().rank > 0:
+            return
+        tensors = {f"averaged.{k}": v for k, v in self.module_.state_dict().items()}
+        if training:
+            state = self._previous_training()
+            assert state is not None
+            tensors = tensors_of(state)
+        params = persistence.json_safe(self.get_params(deep=False))
+        if not isinstance(self.random_state, (int, np.integer, type(None))):
+            params["random_state"] = self.seed_  # what a generator drew
+        scale = None if self.scale_ is None else [part.tolist() for part in self.scale_]
+        config = {
+            "method": methods.name_of(type(self)),
+            "params": params,
+            "fitted": {
+                "n_features_in": self.n_features_in_,
+                "scale": scale,
+                "seed": self.seed_,
+                "n_iter": self.n_iter_,
+                "history": {k: v for k, v in self.history_.items() if k != "loss"},
+            },
+            "training": training,
+            "fingerprint": self.fingerprint_,
+            "versions": persistence.versions(),
+        }
+        persistence.write_model(folder, config, tensors, self.history_["loss"])
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """A model that :meth:`save` wrote; :func:`softclt.load_model` finds the class itself."""
+        model = load_model(folder)
+        if not isinstance(model, cls):
+            raise persistence.ModelFileError(
+                f"{folder} holds a {type(model).__name__}, not a {cls.__name__}; "
+                "use softclt.load_model"
+            )
+        return model
+
+    def _restore(self, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        """Become the fitted model that ``save`` described."""
+        fitted = config["fitted"]
+        self.n_features_in_ = fitted["n_features_in"]
+        self.scale_ = None
+        if fitted["scale"] is not None:
+            mean, std = fitted["scale"]
+            self.scale_ = np.array(mean), np.array(std)
+        self.fingerprint_ = config["fingerprint"]
+        self.seed_, self.n_iter_, self.history_ = (
+            fitted["seed"],
+            fitted["n_iter"],
+            fitted["history"],
+        )
+        device = find_device(self.device)
+        self.device_ = str(device)
+        state = self._new_training(self.seed_, device)
+        if not config["training"]:
+            state.averaged.load_state_dict(under("averaged.", tensors))
+        else:
+            put_back(state, tensors)
+            state.step, state.losses = self.n_iter_, [list(self.history_["loss"])]
+            self.training_state_ = state
+        self.module_ = state.averaged.eval()
+
+    def _reading(self, context: int) -> causal.Reading:
+        return causal.Reading(context, self.layers)
+
+    def _seen(self, X: Any) -> Float32s:
+        """Series as the fitted network sees them."""
+        check_is_fitted(self, "module_")
+        X = check_series(X, n_channels=self.n_features_in_)
+        empty = np.flatnonzero(~observed_steps(X).any(axis=1))
+        if len(empty):
+            raise ValueError(
+                f"series {empty[0]} of X has no step at which all its channels have a value "
+                f"({len(empty)} such series); leave it out"
+            )
+        return self._scaled(X)
+
+    def _scaled(self, X: Floats) -> Float32s:
+        if self.scale_ is None:
+            return X.astype(np.float32)
+        return apply_scale(X, *self.scale_)
+
+    def _torch_device(self) -> torch.device:
+        return find_device(self.device)
+
+    def _dtype(self) -> torch.dtype:
+        return PRECISIONS.get(self.precision, torch.float32)
+
+    def _is_soft_between_series(self) -> bool:
+        return self._instance_weights(torch.zeros(1, 1)) is not None
+
+    def _n_steps(self, size: int, n_series: int) -> int:
+        """TS2Vec's rule by the size of the data, unless iterations or epochs are given."""
+        if self.max_iter is None and self.max_epochs is None:
+            return 200 if size <= 100_000 else 600
+        limits = [self.max_iter] if self.max_iter is not None else []
+        if self.max_epochs is not None:
+            limits.append(self.max_epochs * (n_series // min(self.batch_size, n_series)))
+        return int(min(limits))
+
+    def _new_training(self, seed: int, device: torch.device) -> TrainingState:
+        with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
+            torch.manual_seed(torch_seed(Stream.INIT, seed))
+            module = self._build(self.n_features_in_)
+        module = module.to(device=device, dtype=self._dtype())
+        return new_state(module, self._optimizer, self._averages)
+
+    def _previous_training(self) -> TrainingState | None:
+        """Where the last fit ended; None before the first."""
+        if hasattr(self, "training_state_"):
+            return self.training_state_
+        if hasattr(self, "module_"):
+            raise NotFittedError(
+                "this model was loaded without its training state, so training cannot go on; "
+                "save it with save(folder, training=True)"
+            )
+        return None
+
+
+def load_model(folder: str | os.PathLike[str]) -> RepresentationLearner:
+    """Load any saved model; its folder says which method it is."""
+    config, tensors = persistence.read_model(folder)
+    name = config["method"]
+    if name not in methods:
+        raise persistence.ModelFileError(
+            f"{folder} holds a model of the unknown method {name!r}; known: {', '.join(methods)}"
+        )
+    try:
+        model = methods[name](**config["params"])
+        model._restore(config, tensors)
+    except (KeyError, TypeError, RuntimeError) as error:
+        raise persistence.ModelFileError(
+            f"{folder} does not fit the method {name!r} of this version ({error})"
+        ) from None
+    return model
+
+
+def find_device(name: str) -> torch.device:
+    """The device that a parameter ``device`` stands for; ``"auto"`` is a GPU if there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError):
+        raise ValueError(f"device is {name!r}; expected 'auto', 'cpu' or 'cuda'") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device is {name!r}, but no GPU is available; use device='auto' or 'cpu'")
+    return device
