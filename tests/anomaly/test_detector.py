@@ -142,8 +142,7 @@ def test_a_long_series_is_embedded_in_stretches_that_fit_together(rng, monkeypat
     np.testing.assert_allclose(bank.score(series), at_once, rtol=1e-4, atol=1e-5)
 
 
-def test_faiss_finds_the_same_neighbours(rng):
-    pytest.importorskip("faiss", reason="the `search` extra is not installed")
+def test_the_bank_finds_the_nearest_neighbours(rng):
     from softclt.anomaly.scorers import _neighbours
 
     bank, vectors = rng.normal(size=(40, 5)), rng.normal(size=(7, 5))

@@ -7,7 +7,9 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.neighbors import NearestNeighbors
 
+from softclt.methods import TS2Vec
 from softclt.registry import Registry
 from softclt.validation import Floats, check_range, check_series, observed_steps
 
@@ -51,8 +53,6 @@ def new_scorer(name: str, params: Mapping[str, Any] | None = None, **fallbacks: 
 
 def default_model(random_state: Any = None) -> Any:
     """The paper's choice for anomalies: soft over time, and no contrast between series."""
-    from softclt.methods import TS2Vec
-
     return TS2Vec(lam=0.0, tau_instance=None, random_state=random_state)
 
 
@@ -152,8 +152,7 @@ class BankScorer(_ModelScorer):
     """How far the embedding of a step is from those of normal steps: a bank of training steps.
 
     The score is the mean Euclidean distance to the ``k`` nearest of the bank. A step of the bank
-    finds itself among them, so scores of training steps are a little low. faiss searches where it
-    is installed, else scikit-learn; both are exact.
+    finds itself among them, so scores of training steps are a little low.
 
     Args:
         model: As for `MaskedScorer`.
@@ -236,18 +235,5 @@ def _evenly_drawn(steps: Sequence[Any], size: int, random_state: Any) -> list[An
 
 def _neighbours(bank: Floats, k: int) -> Callable[[Floats], Floats]:
     """A function from vectors ``(n, M)`` to their mean distance to the k nearest of a bank."""
-    try:
-        import faiss  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:
-        from sklearn.neighbors import NearestNeighbors
-
-        index = NearestNeighbors(n_neighbors=k).fit(bank)
-        return lambda vectors: np.asarray(index.kneighbors(vectors)[0].mean(axis=1), np.float64)
-    flat = faiss.IndexFlatL2(bank.shape[1])
-    flat.add(np.ascontiguousarray(bank, np.float32))
-
-    def search(vectors: Floats) -> Floats:
-        squared, _ = flat.search(np.ascontiguousarray(vectors, np.float32), k)
-        return np.asarray(np.sqrt(np.maximum(squared, 0.0)).mean(axis=1), np.float64)
-
-    return search
+    index = NearestNeighbors(n_neighbors=k).fit(bank)
+    return lambda vectors: np.asarray(index.kneighbors(vectors)[0].mean(axis=1), np.float64)

@@ -9,6 +9,7 @@ from softclt.bench.embedding import EmbeddedUnit
 from softclt.bench.suites import Choice
 from softclt.bench.units import Line, failed
 from softclt.parallel import Job, RunJobs
+from softclt.selection import embedding_score
 from softclt.tasks.evaluation import Outcome, tasks
 from softclt.tasks.result import Result
 from softclt.tasks.together import Embedded, filled
@@ -28,8 +29,6 @@ def judge_job(embedded: EmbeddedUnit, strategy: str, base: str, seed: int) -> Jo
 
 def _judge(strategy: str, R: Floats | str, evidence: Mapping[str, Any]) -> tuple[float, float]:
     """How good an embedding looks by the training series alone, and the time it took to say."""
-    from softclt.selection import embedding_score
-
     if isinstance(R, str):
         raise RuntimeError(R)
     start = time.perf_counter()

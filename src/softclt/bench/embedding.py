@@ -6,12 +6,10 @@ from typing import Any
 from softclt.bench.units import Trained, Unit
 from softclt.data import load
 from softclt.methods import EmbeddingEnsemble
+from softclt.selection import data_distances, data_distances_key
 from softclt.tasks.evaluation import Reading, seeded_clone, tasks
 from softclt.tasks.together import Embedded, embed, trainings
 from softclt.validation import Floats
-
-# Parameters that distances in data space depend on; their scale is left open.
-_OF_DISTANCES = ("distance", "distance_params", "scale", "distance_scale")
 
 
 class EmbeddedUnit:
@@ -57,10 +55,8 @@ class EmbeddedUnit:
         """Distances in data space, as a model measures them, between what choices look at."""
         own = self._models[base]
         model = own.estimator if isinstance(own, EmbeddingEnsemble) else own
-        key = repr([getattr(model, name) for name in _OF_DISTANCES])
+        key = data_distances_key(model)
         if key not in self._distances:
-            from softclt.selection import data_distances
-
             there = (one.device for one in self.found.values() if isinstance(one, Embedded))
             self._distances[key] = data_distances(model, self._X_train, next(there, "cpu"))
         return self._distances[key]

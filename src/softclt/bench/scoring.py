@@ -10,9 +10,11 @@ from softclt.bench.embedding import EmbeddedUnit
 from softclt.bench.suites import Row
 from softclt.bench.units import Line, Trained, Unit, failed, failed_unit
 from softclt.data import load
+from softclt.identity import settings_key
 from softclt.methods.learner import RepresentationLearner
 from softclt.methods.stacks import stack_key
 from softclt.parallel import Job, RunJobs, one_by_one
+from softclt.selection import training_scores
 from softclt.tasks.evaluation import Outcome, Together, of_outcome, seeded_clone, tasks
 from softclt.tasks.few_labels import first_phase_of
 from softclt.tasks.result import Result
@@ -54,7 +56,7 @@ def _whole_runs(unit: Unit, at_once: bool) -> Iterator[Result]:
     for row in unit.rows:
         for seed in unit.seeds:
             if (row.name, seed) in unit.todo:
-                key = _stack(row.model) or (row.name, seed), repr(sorted(row.options.items()))
+                key = _stack(row.model) or (row.name, seed), settings_key(row.options)
                 groups.setdefault(key, []).append((row, seed))
     for lines in groups.values():
         if together is not None and len(lines) > 1:
@@ -157,7 +159,5 @@ def _score_job(embedded: EmbeddedUnit, line: Line, row: Row, one: Embedded, seed
 def _score_and_judge(
     score: Any, args: tuple[Any, ...], options: Mapping[str, Any], evidence: Mapping[str, Any]
 ) -> Outcome:
-    from softclt.selection import training_scores
-
     outcome: Outcome = score(*args, **options)
     return replace(outcome, metrics=outcome.metrics | training_scores(args[0], **evidence))

@@ -9,6 +9,7 @@ from softclt.bench.sets import SetFacts
 from softclt.bench.suites import ORACLE, STRATEGIES, Choice, Row, Suite
 from softclt.data import Dataset
 from softclt.persistence import json_safe
+from softclt.selection import choose, criterion_of, metric_of
 from softclt.tasks.evaluation import announce, tau_choice_of
 from softclt.tasks.result import Result
 
@@ -72,8 +73,6 @@ class Unit:
 
     def said(self, strategy: str, base: str, seed: int) -> float | None:
         """What the lines that are there say of a model by a strategy's criterion."""
-        from softclt.selection import metric_of
-
         own = (self.known.get((row.name, seed)) for row in self.rows if row.base == base)
         said = (line.metrics.get(metric_of(strategy)) for line in own if line is not None)
         return next((score for score in said if score is not None), None)
@@ -128,8 +127,6 @@ class Unit:
 
         If others are still to be judged, the choice may fall on one of them instead.
         """
-        from softclt.selection import choose
-
         found: dict[Trained, None] = {}
         for choice in self.choices:
             for seed in self.seeds:
@@ -152,8 +149,6 @@ class Unit:
         judgements: Mapping[Any, Any],
     ) -> str:
         """The model that a choice falls on; test labels have a say in the oracle's alone."""
-        from softclt.selection import choose
-
         scores, errors = [], []
         for base in choice.models:
             score: Any = float("nan")
@@ -180,8 +175,6 @@ class Unit:
 
 def templates(suite: Suite) -> dict[Line, Result]:
     """The lines that every data set of a suite gets, without data set and scores."""
-    from softclt.selection import criterion_of
-
     lines = {}
     for seed in range(suite.seeds):
         for row in suite.rows:

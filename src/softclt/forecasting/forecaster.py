@@ -19,6 +19,7 @@ from softclt.forecasting.readout import (
 )
 from softclt.forecasting.ridge import ALPHAS, check_alphas
 from softclt.forecasting.samples import Division, Rows, carry_forward, divide, scale_of
+from softclt.methods import TS2Vec
 from softclt.validation import Floats, check_choice, check_range, check_series
 
 _STEPS = 200_000  # encoded at a time; of each, only those that are rows are kept
@@ -265,8 +266,6 @@ def default_params(context: int) -> dict[str, Any]:
 
 
 def _default_model(context: int) -> Any:
-    from softclt.methods import TS2Vec
-
     return TS2Vec(**default_params(context))
 
 

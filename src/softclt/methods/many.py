@@ -28,6 +28,7 @@ from softclt.data.times import uneven_times
 from softclt.distances import BatchDistances
 from softclt.distances.of_sets import SetDistances
 from softclt.distances.store import matrix_of
+from softclt.identity import settings_key
 from softclt.methods.feeding import feed_distances, prepare_feed
 from softclt.methods.stacks import chunks, stackable
 from softclt.methods.weights import BatchWeights, stacked_temporal
@@ -360,7 +361,7 @@ def _distances(
     lead, sections = models[0], series.sections
     if not any(model._is_soft_between_series() for model in models):
         return None
-    key = repr([getattr(lead, name, None) for name in _OF_DISTANCES])
+    key = settings_key([getattr(lead, name, None) for name in _OF_DISTANCES])
     if key not in call.between:
         if len(sections) == 1:
             warnings.warn(

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from softclt.identity import settings_key
+
 if TYPE_CHECKING:
     from softclt.methods.learner import RepresentationLearner
 
@@ -25,8 +27,7 @@ def stack_key(model: Model) -> tuple[type[Model], str] | None:
         return None
     params = model.get_params(deep=False).items()
     shared = {name: value for name, value in params if name not in model._varies}
-    # What says nothing of itself but its address is the same only if it is the same object.
-    return type(model), repr(shared)
+    return type(model), settings_key(shared)
 
 
 def chunks(items: Sequence[int], size: int) -> Iterator[Sequence[int]]:

@@ -8,6 +8,10 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.svm import SVC
 
+from softclt.probes.classifiers import (
+    class_scores,
+    probes,  # tasks know this package
+)
 from softclt.validation import Floats
 
 PROBES = ("svm", "ridge", "linear")
@@ -15,8 +19,6 @@ PROBES = ("svm", "ridge", "linear")
 
 def fit_probe(kind: str, R: Floats, codes: NDArray[np.int64]) -> Any:
     """Of the embeddings ``(n, M)`` of series with labels."""
-    from softclt.probes.classifiers import probes  # tasks know this package
-
     return probes[kind](R, codes)
 
 
@@ -25,8 +27,6 @@ def probe_probabilities(probe: Any, R: Floats) -> NDArray[np.float64]:
 
     The likeliest class is always the one that the probe predicts.
     """
-    from softclt.probes.classifiers import class_scores
-
     if isinstance(probe, SVC) and len(probe.classes_) > 2:
         return _of_pairs(probe, R)
     scores = np.asarray(class_scores(probe, R), dtype=np.float64)

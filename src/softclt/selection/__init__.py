@@ -1,6 +1,7 @@
 """Choosing among configurations by the training series alone."""
 
 from softclt.selection.comparison import data_distances as data_distances
+from softclt.selection.comparison import data_distances_key as data_distances_key
 from softclt.selection.criteria import criteria as criteria
 from softclt.selection.evidence import Evidence as Evidence
 from softclt.selection.scores import choose as choose

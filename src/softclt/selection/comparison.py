@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from softclt.data.preparation import apply_scale, channel_scale, scale_each_series
 from softclt.distances import BatchDistances
+from softclt.identity import settings_key
 from softclt.methods import RepresentationLearner, fit_many
 from softclt.probes.classifiers import probes
 from softclt.selection.criteria import criteria
@@ -124,6 +125,12 @@ class Comparison:
         if "distances" not in criteria.tags(criterion_of(self.strategy))["needs"]:
             return None
         return data_distances(self.model, self.X, fitted.device_, self.progress)
+
+
+def data_distances_key(model: RepresentationLearner) -> str:
+    """Equal for models whose `data_distances` between the same series are the same."""
+    settings = model.distance, model.distance_params, model.scale, model.distance_scale
+    return settings_key(settings)
 
 
 def data_distances(

@@ -7,7 +7,12 @@ from typing import Any
 
 from sklearn.frozen import FrozenEstimator
 
+from softclt.anomaly.detection import check_threshold
+from softclt.anomaly.metrics import check_aeon, delay_adjusted, point_pr_auc, vus_pr
+from softclt.anomaly.protocol import judge, prepare_all
+from softclt.anomaly.scorers import scorers
 from softclt.data import AnomalyData, Dataset, load
+from softclt.identity import settings_key
 from softclt.tasks.evaluation import Outcome, tasks
 from softclt.validation import Floats, check_choice, check_range
 
@@ -54,11 +59,6 @@ def run(
         trained_on: Data set whose training series a cold start learns from.
         vus: Compute ``pr_auc`` and ``vus_pr``, which need aeon.
     """
-    from softclt.anomaly.detection import check_threshold
-    from softclt.anomaly.metrics import check_aeon, delay_adjusted, point_pr_auc, vus_pr
-    from softclt.anomaly.protocol import judge, prepare_all
-    from softclt.anomaly.scorers import scorers
-
     check_choice(setting, tuple(SETTINGS), "setting")
     check_range(context, "context", 1)
     if not isinstance(data, AnomalyData):
@@ -71,7 +71,7 @@ def run(
     reads_model = scorers.tags(scorer).get("model", False)
     drawn = reads_model or "random_state" in inspect.signature(scorers[scorer]).parameters
     asked = (setting, scorer, threshold, delay, scorer_params, threshold_params, vus)
-    key = f"{data.fingerprint} {asked!r}"
+    key = settings_key(data.fingerprint, asked)
     if not drawn and key in _FOUND:
         return _FOUND[key]
     delay = data.meta["delay"] if delay is None else delay

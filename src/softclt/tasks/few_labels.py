@@ -10,6 +10,7 @@ from sklearn.utils import get_tags
 
 from softclt.data.draws import RULES, draw_labels, load_rows
 from softclt.data.labels import UNLABELLED, Ints
+from softclt.few_labels.classifier import SemiSupervisedClassifier, fit_classifiers
 from softclt.methods import RepresentationLearner, fit_many, methods
 from softclt.methods.labelled import LabelLearner
 from softclt.probes.classifiers import probes
@@ -102,8 +103,6 @@ def fit_on_labels(asked: Sequence[Shown], X: Floats, y: Ints) -> list[Predict]:
         X: All training series ``(N, D, T)``.
         y: Their labels.
     """
-    from softclt.few_labels.classifier import SemiSupervisedClassifier, fit_classifiers
-
     predict: dict[int, Predict] = {}
     trained: dict[int, tuple[SemiSupervisedClassifier, Ints]] = {}
     for i, one in enumerate(asked):

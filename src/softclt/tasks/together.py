@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from softclt.data import Dataset, load
+from softclt.identity import settings_key
 from softclt.methods import EmbeddingEnsemble, fit_many
 from softclt.methods.learner import RepresentationLearner
 from softclt.persistence import utc_now
@@ -193,7 +194,7 @@ def trainings(model: Any) -> set[str]:
 def training_of(learner: RepresentationLearner) -> str:
     """Equal for models whose training is the same."""
     params = learner.get_params(deep=False) | _READ_OUT | _SILENT
-    return f"{type(learner).__qualname__} {params!r}"
+    return f"{type(learner).__qualname__} {settings_key(params)}"
 
 
 def _trained(
