@@ -27,17 +27,15 @@ def settings_key(*values: Any) -> str:
 
 def _plain(value: Any) -> Any:
     """The same value made of texts, numbers and tuples, of which ``repr`` leaves nothing out."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         return value
     if isinstance(value, Tensor):
         value = value.detach().cpu().numpy()
-    if isinstance(value, np.generic):
-        value = np.asarray(value)
     if isinstance(value, np.ndarray):
         if value.dtype.kind in "OV":
             return "array", value.shape, _plain(value.tolist())
-        if value.ndim == 0:
-            return _plain(value.item())
         content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return "array", value.dtype.str, value.shape, content
     if isinstance(value, Mapping):

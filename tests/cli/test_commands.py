@@ -1,5 +1,6 @@
 """Every command from file to file, as a user types it, and every slip in one line."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -9,9 +10,11 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from softclt import load_model
+from softclt import SemiSupervisedClassifier, load_model
 from softclt.cli import app
+from softclt.cli.classify import classify
 from softclt.data.synthetic import waves
+from softclt.distances import distances
 from softclt.tasks import Result, read_results
 
 TINY = [
@@ -180,6 +183,15 @@ def test_classify_takes_the_test_part_of_a_named_set(tmp_path):
     assert (predicted == expected).mean() > 0.5
 
 
+def test_a_listing_for_programs_has_exact_names_with_their_tags():
+    found = json.loads(softclt("list", "distances", "--json").stdout)["distances"]
+    assert list(found) == distances.names()
+    assert {name: entry["tags"] for name, entry in found.items()} == {
+        name: distances.tags(name) for name in distances.names()
+    }
+    assert all(entry["about"] for entry in found.values())
+
+
 def test_list_names_everything_registered():
     names = json.loads(softclt("list", "--json").stdout)
     assert "ts2vec" in names["methods"]
@@ -262,6 +274,25 @@ def test_labels_that_are_missing_are_asked_for(folder, tmp_path):
     assert "--label" in refused(*words, "--id", "store", "--time", "day")
 
 
+@pytest.mark.parametrize("level", ["instance", "timestamp"])
+def test_embed_reads_a_large_file_in_parts_and_keeps_its_ids(folder, tmp_path, monkeypatch, level):
+    table = tmp_path / "new.parquet"
+    pd.read_csv(folder / "new.csv").to_parquet(table, row_group_size=40)
+    words = ["embed", folder / "model", table, "--id", "store", "--time", "day", "--level", level]
+    softclt(*words, "--out", tmp_path / "whole.csv")
+    monkeypatch.setattr("softclt.data.sources.opening.IN_MEMORY", 1)
+    monkeypatch.setattr("softclt.data.read_series", None)  # not asked
+    softclt(*words, "--out", tmp_path / "parts.csv")
+    whole, parts = (pd.read_csv(tmp_path / name) for name in ("whole.csv", "parts.csv"))
+    pd.testing.assert_frame_equal(parts, whole[parts.columns], rtol=1e-4, atol=1e-5)
+    assert parts.id.nunique() > 1
+
+
+def test_classify_and_the_classifier_begin_with_the_same_method():
+    asked = inspect.signature(classify).parameters["method"].default
+    assert asked == SemiSupervisedClassifier().method == "ts2vec"
+
+
 def test_a_model_of_other_channels_is_refused(folder, tmp_path):
     words = ["embed", folder / "model", "synthetic/waves", "--out", tmp_path / "e.csv"]
     assert "fitted with 2" in refused(*words)
@@ -281,6 +312,14 @@ def test_a_failure_inside_is_exit_code_1_and_one_line(monkeypatch):
     assert len(result.stderr.strip().splitlines()) == 1
     monkeypatch.setenv("SOFTCLT_DEBUG", "1")
     assert isinstance(CliRunner().invoke(app, ["list"]).exception, ZeroDivisionError)
+
+
+@pytest.mark.parametrize("slip", [lambda kind: int("x"), lambda kind: len(3), lambda kind: kind()])
+def test_an_error_that_nobody_meant_is_no_wrong_use(monkeypatch, slip):
+    monkeypatch.setattr("softclt.cli.listing._entries", slip)
+    result = softclt("list", code=1)
+    assert "please report it" in result.stderr
+    assert "--debug" in result.stderr
 
 
 def test_an_interrupt_is_exit_code_130(monkeypatch):

@@ -1,5 +1,6 @@
 """How a command ends: one clear line and the right exit code, a traceback only on request."""
 
+import dis
 import logging
 import os
 import sys
@@ -13,10 +14,9 @@ from typer.core import TyperGroup
 
 DEBUG_VARIABLE = "SOFTCLT_DEBUG"
 
-# What a user can put right: values, types, files and packages that are missing.
+# What a user can put right: files and packages that are missing. Values and types, too, but these
+# are also what a mistake in our own code ends with: they count where the library raised them.
 _WRONG_USE = (
-    ValueError,
-    TypeError,
     ImportError,
     FileNotFoundError,
     FileExistsError,
@@ -25,6 +25,9 @@ _WRONG_USE = (
     PermissionError,
 )
 
+
+# Packages whose messages are for the user: sklearn's are on parameters and models not fitted.
+_SPEAKERS = ("softclt", "sklearn")
 
 # What is nobody's fault and says all there is to say: a full disk, a loss that is no number.
 _FAILED = (OSError, FloatingPointError)
@@ -68,7 +71,26 @@ def show_tracebacks() -> None:
 def _exit_code(error: Exception) -> int:
     if hasattr(error, "format_message"):  # typer's own: an option or a command that is wrong
         return int(getattr(error, "exit_code", 2))
-    return 2 if isinstance(error, _WRONG_USE) else 1
+    return 2 if _is_wrong_use(error) else 1
+
+
+def _is_wrong_use(error: Exception) -> bool:
+    if isinstance(error, (ValueError, TypeError)):
+        return _was_meant(error)
+    return isinstance(error, _WRONG_USE)
+
+
+def _was_meant(error: Exception) -> bool:
+    """Whether a ``raise`` of this library, or of scikit-learn's checks, made the error."""
+    trace = error.__traceback__
+    if trace is None:
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code
+    raised = dis.opname[code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"
+    room = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+    return raised and room in _SPEAKERS
 
 
 def _one_line(error: Exception) -> str:
@@ -78,12 +100,12 @@ def _one_line(error: Exception) -> str:
         text = f"{error.format_message()} Try '{where} --help'."
     elif isinstance(error, FileNotFoundError) and error.filename is not None:
         text = f"no such file or folder: {error.filename}"
-    elif isinstance(error, (*_WRONG_USE, *_FAILED)):
+    elif _is_wrong_use(error) or isinstance(error, _FAILED):
         text = str(error) or type(error).__name__
     else:
         text = (
-            f"failed with {type(error).__name__}: {error} "
-            f"({DEBUG_VARIABLE}=1 shows where; please report it)"
+            f"failed with {type(error).__name__}: {error}. This is a mistake in softclt: please "
+            "report it with what 'softclt --debug ...' shows"
         )
     return " ".join(text.split())
 

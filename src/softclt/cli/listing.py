@@ -27,6 +27,8 @@ class What(StrEnum):
     figures = "figures"
 
 
+_WITHOUT_TAGS = (What.data, What.presets, What.suites)  # which are tables of another kind
+
 # Beside the names, but none itself, so not in --json.
 _PATTERNS = {
     "distances": {
@@ -45,7 +47,15 @@ def list_names(
     kinds = list(What) if what is None else [what]
     found = {str(kind): _entries(kind) for kind in kinds}
     if as_json:
-        print_json({kind: list(entries) for kind, entries in found.items()})
+        print_json(
+            {
+                kind: {
+                    name: {"about": about, "tags": _tags(What(kind), name)}
+                    for name, about in own.items()
+                }
+                for kind, own in found.items()
+            }
+        )
         return
     for kind, entries in found.items():
         indent = ""
@@ -80,6 +90,18 @@ def _entries(kind: What) -> dict[str, str]:
         return shipped_suites()
     registry = _registry(kind)
     return {name: _first_line(registry[name]) for name in registry.names()}
+
+
+def _tags(kind: What, name: str) -> dict[str, Any]:
+    """What a thing can do, as far as JSON has it; names without a registry have none."""
+    if kind in _WITHOUT_TAGS:
+        return {}
+    tags = _registry(kind).tags(name).items()
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in tags
+        if isinstance(value, (bool, int, float, str, list, tuple))
+    }
 
 
 def _registry(kind: What) -> Any:

@@ -14,7 +14,6 @@ from softclt.files import whole_file
 if TYPE_CHECKING:
     import pandas as pd
 
-    from softclt.data import SeriesTable
     from softclt.validation import Floats
 
 
@@ -127,17 +126,26 @@ def embed(
     encode_options = _encode_options(level, window, stride) | {"causal": causal, "context": context}
 
     from softclt.data import read_series
+    from softclt.data.sources import open_if_large
     from softclt.methods import load_model
 
     learner = load_model(model)
-    series = read_series(data, split=split, **options.column_names(id, time, label, values))
-    embeddings = learner.encode(series.X, **encode_options)  # (N, M) or (N, steps, M)
+    columns = options.column_names(id, time, label, values)
+    X: Any = open_if_large(data, **columns)  # read in parts
+    times = None
+    if X is None:
+        series = read_series(data, split=split, **columns)
+        X, ids, times = series.X, series.ids, series.times
+        embeddings = learner.encode(X, **encode_options)  # (N, M) or (N, steps, M)
+    else:
+        embeddings = learner.encode(X, **encode_options)
+        ids = X.ids()  # known by now
     if out.suffix == ".npz":
-        _write_npz(series, embeddings, out)
+        _write_npz(ids, embeddings, out)
     else:
         step = (stride or window or 1) if level is Level.window else 1
-        write_table(embedding_table(series, embeddings, step), out)
-    note(f"{_shape(series.X)} embedded in {out}")
+        write_table(embedding_table(ids, embeddings, step, times), out)
+    note(f"{_shape(X)} embedded in {out}")
     if as_json:
         print_json({"out": str(out), "level": level, "shape": list(embeddings.shape)})
 
@@ -173,25 +181,28 @@ def info(model: options.Model, as_json: options.Json = False) -> None:
             typer.echo(f"{key}: {value}")
 
 
-def embedding_table(series: "SeriesTable", embeddings: "Floats", stride: int = 1) -> "pd.DataFrame":
+def embedding_table(
+    ids: list[Any], embeddings: "Floats", stride: int = 1, times: Any = None
+) -> "pd.DataFrame":
     """A row for each embedding: ``id``, its first ``step`` unless it is the series, ``emb_0 ...``.
 
     Args:
-        series: The series, with ids and perhaps times.
+        ids: Of the series.
         embeddings: ``(N, M)``, or ``(N, W, M)`` with NaN where a series has ended.
         stride: Steps from one embedding of a series to its next.
+        times: Of the steps, ``(N, T)``, if they are known.
     """
     import numpy as np
     import pandas as pd
 
     if embeddings.ndim == 2:
         embeddings = embeddings[:, None]  # (N, 1, M)
-        keys: dict[str, Any] = {"id": series.ids}
+        keys: dict[str, Any] = {"id": ids}
     else:
         rows, places = np.nonzero(~np.isnan(embeddings).all(axis=-1))
-        keys = {"id": [series.ids[row] for row in rows], "step": places * stride}
-        if series.times is not None:
-            keys["time"] = series.times[rows, places * stride]
+        keys = {"id": [ids[row] for row in rows], "step": places * stride}
+        if times is not None:
+            keys["time"] = times[rows, places * stride]
         embeddings = embeddings[rows, places][:, None]
     columns = [f"emb_{i}" for i in range(embeddings.shape[-1])]
     values = pd.DataFrame(embeddings[:, 0], columns=columns)
@@ -215,15 +226,15 @@ def _encode_options(level: Level, window: int | None, stride: int | None) -> dic
     return {"level": str(level), "window": window, "stride": stride}
 
 
-def _write_npz(series: "SeriesTable", embeddings: "Floats", out: Path) -> None:
+def _write_npz(ids: list[Any], embeddings: "Floats", out: Path) -> None:
     """``ids`` and ``embeddings``, with nothing pickled inside."""
     import numpy as np
 
-    ids = np.asarray(series.ids)
-    if ids.dtype == object:
-        ids = ids.astype(str)
+    names = np.asarray(ids)
+    if names.dtype == object:
+        names = names.astype(str)
     with whole_file(out) as temporary:
-        np.savez_compressed(temporary, ids=ids, embeddings=embeddings)
+        np.savez_compressed(temporary, ids=names, embeddings=embeddings)
 
 
 def _shape(X: "Floats") -> str:

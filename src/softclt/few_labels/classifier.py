@@ -39,7 +39,7 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     themselves (CA-TCC and others) have a classifier of their own, which auto takes.
 
     Args:
-        method: ``"catcc"``, ``"tstcc"``, ``"ts2vec"``, any other registered method, or an unfitted
+        method: ``"ts2vec"``, ``"tstcc"``, ``"catcc"``, any other registered method, or an unfitted
             method. ``"supervised"`` is the network of TS-TCC from scratch on the labels alone, to
             compare with.
         method_params: Of a method given by name.
@@ -83,7 +83,7 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def __init__(
         self,
-        method: Any = "catcc",
+        method: Any = "ts2vec",
         *,
         method_params: Mapping[str, Any] | None = None,
         classifier: str = "auto",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softclt.data.columns import Columns, Roles, find_roles
+from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
 from softclt.data.labels import Ints
 from softclt.data.sources.source import SeriesSource
@@ -61,6 +62,7 @@ class ParquetSource(SeriesSource):
         n_channels = len(table.values) if table.roles.long else 1
         self.shape = int(self.shards[-1]), n_channels, max(part.longest for part in parts)
         self._held: OrderedDict[int, Floats] = OrderedDict()
+        self._ids: dict[int, list[Any]] = {}  # of the pieces decoded so far, if the files have any
         self._lock = threading.Lock()
 
     def take(self, rows: Ints, start: int = 0, stop: int | None = None) -> Floats:
@@ -76,11 +78,21 @@ class ParquetSource(SeriesSource):
             taken[here, :, : values.shape[-1]] = values
         return taken
 
+    def ids(self) -> list[Any]:
+        """See `SeriesSource`; what was not taken yet is decoded for them."""
+        for i in range(len(self.pieces)):
+            if i not in self._ids:
+                self._piece(i)
+        found = [id for i in range(len(self.pieces)) for id in self._ids[i]]
+        return found or super().ids()
+
     def _piece(self, i: int) -> Floats:
         """The series of a piece, with as many steps as the longest of them."""
         with self._lock:
             if i not in self._held:
-                X = _decode(self.pieces[i], self.columns).astype(self.dtype)
+                table = _decode(self.pieces[i], self.columns)
+                X = table.X.astype(self.dtype)
+                self._ids[i] = table.ids if table.has_ids else []
                 held = X.nbytes + sum(values.nbytes for values in self._held.values())
                 while self._held and held > HELD_BYTES:
                     held -= self._held.popitem(last=False)[1].nbytes
@@ -230,7 +242,7 @@ def _refuse_shared_ids(hashes: list[Ints], files: list[Path]) -> None:
         )
 
 
-def _decode(piece: _Piece, columns: Columns) -> Floats:
+def _decode(piece: _Piece, columns: Columns) -> SeriesTable:
     with parquet(piece.path) as pq:
         file = pq.ParquetFile(piece.path)
         table = file.read_row_groups(list(piece.groups)).slice(piece.first, piece.n_rows)
@@ -238,7 +250,7 @@ def _decode(piece: _Piece, columns: Columns) -> Floats:
     del table
     rows = frame_rows(frame, columns, str(piece.path))
     rows = replace(rows, place=lambda row: f"row {piece.row_in_file + row}")
-    return rows.to_table().X
+    return rows.to_table()
 
 
 def _listed(names: list[str]) -> str:

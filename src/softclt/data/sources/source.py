@@ -4,6 +4,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,10 @@ class SeriesSource(ABC):
     @abstractmethod
     def take(self, rows: Ints, start: int = 0, stop: int | None = None) -> Floats:
         """Steps ``start`` to ``stop`` of some series, ``(B, D, stop - start)``, NaN if missing."""
+
+    def ids(self) -> list[Any]:
+        """One id a series, in their order; their numbers where the source has none."""
+        return [str(i) for i in range(len(self))]
 
     def by_channel(self) -> "SeriesSource":
         """Every channel of every series as a series of its own, ``(N * D, 1, T)``."""
