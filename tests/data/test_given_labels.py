@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from softclt.data import DataError
-from softclt.data.given_labels import GivenLabels, read_labels, read_partly_labelled
+from softclt.data.given_labels import GivenLabels, labels_by_id, read_partly_labelled
 
 IDS = ["a", "b", "007", "c"]
 
@@ -21,49 +21,49 @@ def write(tmp_path):
 
 def test_labels_go_to_their_ids_and_the_rest_has_none(write):
     path = write("id,label\n007,run\na,None\nb,\n")
-    assert read_labels(path, IDS) == ["None", None, "run", None]
+    assert labels_by_id(path, IDS) == ["None", None, "run", None]
 
 
 def test_columns_are_known_by_name_by_option_or_by_being_alone(write):
-    assert read_labels(write("kind;series\nx;c\n"), IDS) == [None, None, None, "x"]
+    assert labels_by_id(write("kind;series\nx;c\n"), IDS) == [None, None, None, "x"]
     text = "machine,note,kind\nc,broken,x\n"
-    found = read_labels(write(text), IDS, id="machine", label="kind")
+    found = labels_by_id(write(text), IDS, id="machine", label="kind")
     assert found == [None, None, None, "x"]
     with pytest.raises(DataError, match=r"no column 'label'.*note, kind.*--label"):
-        read_labels(write(text), IDS, id="machine")
+        labels_by_id(write(text), IDS, id="machine")
     with pytest.raises(DataError, match="no column 'sort'"):
-        read_labels(write(text), IDS, label="sort")
+        labels_by_id(write(text), IDS, label="sort")
 
 
 def test_numbers_of_parquet_are_the_ids_that_a_csv_writes(tmp_path):
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"id": [1.0, 3.0], "label": [2.0, None]})
     frame.to_parquet(tmp_path / "few.parquet")
-    assert read_labels(tmp_path / "few.parquet", ["0", "1", "2", "3"]) == [None, "2", None, None]
+    assert labels_by_id(tmp_path / "few.parquet", ["0", "1", "2", "3"]) == [None, "2", None, None]
 
 
 def test_unknown_ids_are_named(write):
     path = write("id,label\na,x\n" + "".join(f"u{i},y\n" for i in range(7)))
     with pytest.raises(DataError, match=r"few.csv: .*'u0', 'u1', .*'u4' and 2 more; .*4, .*'a'"):
-        read_labels(path, IDS)
+        labels_by_id(path, IDS)
 
 
 def test_an_id_with_two_labels_is_refused_and_one_said_twice_is_not(write):
     with pytest.raises(DataError, match="'a' has the labels 'x' and 'y'"):
-        read_labels(write("id,label\na,x\na,y\n"), IDS)
-    assert read_labels(write("id,label\na,x\na,x\n"), IDS)[0] == "x"
+        labels_by_id(write("id,label\na,x\na,y\n"), IDS)
+    assert labels_by_id(write("id,label\na,x\na,x\n"), IDS)[0] == "x"
 
 
 def test_an_id_that_two_series_have_cannot_be_labelled(write):
     with pytest.raises(DataError, match="'a' stands for 2 series"):
-        read_labels(write("id,label\na,x\n"), ["a", "a", "b"])
+        labels_by_id(write("id,label\na,x\n"), ["a", "a", "b"])
 
 
 def test_an_unreadable_table_is_named(write, tmp_path):
     with pytest.raises(DataError, match=r"gone\.csv: no such file"):
-        read_labels(tmp_path / "gone.csv", IDS)
+        labels_by_id(tmp_path / "gone.csv", IDS)
     with pytest.raises(DataError, match="is no table"):
-        read_labels(write("x", "few.txt"), IDS)
+        labels_by_id(write("x", "few.txt"), IDS)
 
 
 def test_labels_need_two_classes():

@@ -9,7 +9,7 @@ from softclt import TS2Vec, inference
 from softclt.encoders import DilatedEncoder, Encoder
 from softclt.encoders.windows import Layout, plan
 from softclt.inference import causal
-from softclt.inference.causal import Reading
+from softclt.inference.causal import Lookback
 
 
 def new_encoder(n_channels=2, depth=3, mask_padding=True):
@@ -60,7 +60,7 @@ def test_every_step_equals_its_window_alone(
 ):
     encoder = new_encoder(n_channels, depth, mask_padding)
     X = series(rng, n_channels, length, missing)
-    seen, hidden = causal.encode_masked(encoder, X, Reading(context))
+    seen, hidden = causal.encode_masked(encoder, X, Lookback(context))
     steps = inference.encode(encoder, X, level="timestamp", causal=True, context=context)
     np.testing.assert_allclose(steps, plainly(encoder, X, context), atol=1e-5)
     np.testing.assert_allclose(seen, steps, atol=1e-5)
@@ -106,7 +106,7 @@ def test_few_rows_are_worked_out_for_a_window_of_the_paper():
 @pytest.mark.parametrize("options", [{"layers": "all"}, {"layer": 1}])
 def test_other_blocks_can_be_read_out(rng, options):
     encoder, X = new_encoder(), series(rng, 2, 30, 0.1)
-    seen, hidden = causal.encode_masked(encoder, X, Reading(9, **options))
+    seen, hidden = causal.encode_masked(encoder, X, Lookback(9, **options))
     np.testing.assert_allclose(seen, plainly(encoder, X, 9, **options), atol=1e-5)
     np.testing.assert_allclose(hidden, plainly(encoder, X, 9, True, **options), atol=1e-5)
 
@@ -114,10 +114,10 @@ def test_other_blocks_can_be_read_out(rng, options):
 def test_parts_of_any_size_give_the_same(rng, monkeypatch):
     encoder, X = new_encoder(), series(rng, 2, 50, 0.1)
     X[1, :, 33:] = np.nan
-    whole = causal.encode_masked(encoder, X, Reading(12))
+    whole = causal.encode_masked(encoder, X, Lookback(12))
     for at_once in (1, 7, 49, 60):
         monkeypatch.setattr(causal, "_WINDOWS_AT_ONCE", {"cpu": at_once})
-        np.testing.assert_allclose(causal.encode_masked(encoder, X, Reading(12)), whole, atol=1e-5)
+        np.testing.assert_allclose(causal.encode_masked(encoder, X, Lookback(12)), whole, atol=1e-5)
 
 
 def test_the_change_is_the_distance_between_seen_and_hidden(rng):
@@ -140,10 +140,10 @@ def test_steps_behind_the_end_of_a_series_are_nan(rng):
     X = series(rng, 1, 20)
     X[0, :, 12:] = np.nan
     encoder = new_encoder(1)
-    for z in causal.encode_masked(encoder, X, Reading(4)):
+    for z in causal.encode_masked(encoder, X, Lookback(4)):
         assert np.isnan(z).all(axis=-1)[0].tolist() == [False] * 12 + [True] * 8
         assert np.isfinite(z[1]).all()
-    moved = causal.last_step_change(encoder, X, Reading(4))
+    moved = causal.last_step_change(encoder, X, Lookback(4))
     assert np.isnan(moved[0]).tolist() == [False] * 12 + [True] * 8
 
 
@@ -166,7 +166,7 @@ def test_pooled_causal_steps_are_those_of_the_timestamp_level(rng):
 
 def test_the_network_is_back_in_training_mode_when_parts_are_left_unread(rng):
     encoder = new_encoder().train()
-    some = causal.parts(encoder, torch.as_tensor(series(rng, 2, 9)), Reading(3))
+    some = causal.parts(encoder, torch.as_tensor(series(rng, 2, 9)), Lookback(3))
     next(some)
     some.close()
     assert encoder.training

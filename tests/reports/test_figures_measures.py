@@ -16,11 +16,11 @@ from softclt.reports.figures.measures import (
     class_order,
     euclidean_distances,
     groups,
-    neighbour_agreement,
     rank_correlation,
     rank_shares,
     same_label_share,
     seriation,
+    shared_neighbours,
 )
 
 pytest.importorskip("matplotlib")
@@ -62,10 +62,10 @@ def test_rank_shares_keep_the_order_of_pairs_and_run_from_0_to_1(rng):
 
 def test_neighbour_agreement_counts_shared_neighbours():
     line = distances_of([0, 1, 2.1, 3.3])
-    assert neighbour_agreement(line, line, k=2) == 1.0
+    assert shared_neighbours(line, line, k=2) == 1.0
     # Nearest of each: 1, 0, 1, 2 on the line; 2, 3, 0, 1 in the other.
-    assert neighbour_agreement(line, distances_of([0, 10, 1, 11.5]), k=1) == 0.0
-    assert neighbour_agreement(line, distances_of([9, 0, 1.1, 2.3]), k=3) == 1.0
+    assert shared_neighbours(line, distances_of([0, 10, 1, 11.5]), k=1) == 0.0
+    assert shared_neighbours(line, distances_of([9, 0, 1.1, 2.3]), k=3) == 1.0
 
 
 def test_same_label_share_counts_nearest_neighbours_of_the_own_class():

@@ -152,7 +152,7 @@ def _read_labelled(
 ) -> tuple["SeriesTable", "GivenLabels"]:
     """The series, and the labels that a table of their own or a column of theirs gives."""
     from softclt.data import DataError
-    from softclt.data.given_labels import GivenLabels, read_labels, read_partly_labelled
+    from softclt.data.given_labels import GivenLabels, labels_by_id, read_partly_labelled
 
     if labels is None:
         table, own = read_partly_labelled(data, split=split, **columns)
@@ -168,7 +168,7 @@ def _read_labelled(
             raise
         unnamed: Columns = {**columns, "label": None}  # the label column is that of --labels
         table, _ = read_partly_labelled(data, split=split, **unnamed)
-    found = read_labels(labels, table.ids, id=columns["id"], label=columns["label"])
+    found = labels_by_id(labels, table.ids, id=columns["id"], label=columns["label"])
     return table, GivenLabels.of(found, str(labels))
 
 

@@ -105,7 +105,7 @@ def read_partly_labelled(
     return table, list(of_series.values())
 
 
-def read_labels(
+def labels_by_id(
     path: str | Path, ids: Sequence[Any], *, id: str | None = None, label: str | None = None
 ) -> list[str | None]:
     """Label of each of ``ids``, None where the table has none.

@@ -102,16 +102,16 @@ def prepare(data: Dataset) -> Prepared:
             "softclt.Forecaster does"
         )
     parts = parts_of(name, X.shape[-1])
-    y = standardise(X[..., : parts.test], parts.train)
+    y = standardise_by_start(X[..., : parts.test], parts.train)
     times = data.meta.get("times_train")
     if times is None or np.asarray(times).dtype.kind != "M":
         return Prepared(y, y, parts, None)
     times = np.asarray(times)[:, : parts.test]
-    calendar = standardise(calendar_features(times), parts.train)
+    calendar = standardise_by_start(calendar_features(times), parts.train)
     return Prepared(y, np.concatenate([y, calendar], axis=1), parts, day_in_steps(times))
 
 
-def standardise(X: Floats, n_train: int) -> Floats:
+def standardise_by_start(X: Floats, n_train: int) -> Floats:
     """Each row by its mean and standard deviation over the first steps; NaN is left out."""
     train = X[..., :n_train]
     std = np.nanstd(train, axis=-1, keepdims=True)

@@ -18,7 +18,7 @@ Lengths = NDArray[np.int64]
 _WINDOWS_AT_ONCE = {"cpu": 1 << 10, "cuda": 1 << 14}
 
 
-class Reading(NamedTuple):
+class Lookback(NamedTuple):
     """What is read of a network, and with how much context.
 
     Attributes:
@@ -47,18 +47,18 @@ class Part(NamedTuple):
     z: Tensor
 
 
-def encode(module: Encoder, X: Floats, reading: Reading) -> Float32s:
+def encode(module: Encoder, X: Floats, reading: Lookback) -> Float32s:
     """Every step ``(N, T, M)``, NaN where a series has ended."""
     return np.asarray(_collect(module, X, reading, hide=False)[0])
 
 
-def encode_masked(module: Encoder, X: Floats, reading: Reading) -> tuple[Float32s, Float32s]:
+def encode_masked(module: Encoder, X: Floats, reading: Lookback) -> tuple[Float32s, Float32s]:
     """Every step as seen, and with its own values hidden, each ``(N, T, M)``."""
     seen, hidden = _collect(module, X, reading, hide=True)
     return seen, hidden
 
 
-def last_step_change(module: Encoder, X: Floats, reading: Reading, norm: float = 1) -> Float32s:
+def last_step_change(module: Encoder, X: Floats, reading: Lookback, norm: float = 1) -> Float32s:
     """How far each step's representation moves when its own values are hidden, ``(N, T)``."""
     check_range(norm, "norm", 1)
     moved = _collect(module, X, reading, hide=True, made=lambda z: change(z, norm)[None])
@@ -75,7 +75,7 @@ def change(z: Tensor, norm: float) -> Tensor:
 def parts(
     module: Encoder,
     X: Tensor,
-    reading: Reading,
+    reading: Lookback,
     *,
     hide: bool = False,
     first: int = 0,
@@ -117,7 +117,7 @@ def parts(
 def _collect(
     module: Encoder,
     X: Floats,
-    reading: Reading,
+    reading: Lookback,
     *,
     hide: bool,
     made: Callable[[Tensor], Tensor] = lambda z: z,

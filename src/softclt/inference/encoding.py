@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.encoders import Encoder
-from softclt.inference.causal import Reading, parts
+from softclt.inference.causal import Lookback, parts
 from softclt.inference.causal import encode as encode_causal
 from softclt.validation import check_choice, check_range, observed_steps, series_lengths
 
@@ -63,7 +63,7 @@ def encode(
         check_range(stride or window, "stride", 1)
     elif window is not None or stride is not None:
         raise ValueError(f'window and stride belong to level="window"; level is {level!r}')
-    reading = Reading(context, layers, layer)
+    reading = Lookback(context, layers, layer)
     if causal and level == "timestamp":
         return encode_causal(module, X, reading)
 
@@ -175,7 +175,7 @@ def _fill_end(x: Tensor, length: int, dim: int) -> Tensor:
     return torch.cat([x, fill], dim=dim)
 
 
-def _causal(module: Encoder, x: Tensor, reading: Reading) -> Tensor:
+def _causal(module: Encoder, x: Tensor, reading: Lookback) -> Tensor:
     """Every step of ``(B, D, T)`` from itself and those before it, ``(B, T, M)``."""
     b, _, t = x.shape
     z = x.new_empty(0)

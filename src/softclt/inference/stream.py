@@ -36,7 +36,7 @@ class CausalStream:
     def __init__(
         self,
         module: Encoder,
-        reading: causal.Reading,
+        reading: causal.Lookback,
         n_channels: int,
         scaled: Callable[[Floats], Float32s],
     ) -> None:

@@ -39,7 +39,7 @@ class LagWeights:
         return self._weights(1 << (length - 1).bit_length(), level)[..., :length]
 
 
-class Group(Protocol):
+class SharedBatch(Protocol):
     """Processes that share a batch."""
 
     @property
@@ -104,7 +104,7 @@ def hierarchical_loss(
     mask: Tensor | None = None,
     normalize_weights: bool = False,
     max_levels: int | None = None,
-    group: Group | None = None,
+    group: SharedBatch | None = None,
 ) -> Tensor:
     """Joint loss (equation (7)) at every resolution: max-pooled by 2 until one step is left.
 

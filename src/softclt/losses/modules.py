@@ -209,7 +209,7 @@ class SoftContrastiveLoss(nn.Module):
         z2: Tensor,
         distances: Tensor | None = None,
         mask: Tensor | None = None,
-        group: functional.Group | None = None,
+        group: functional.SharedBatch | None = None,
     ) -> Tensor:
         """Loss of two views ``(N, T, M)``; ``distances`` ``(N, N)`` in [0, 1], mask True = real.
 

@@ -342,8 +342,8 @@ class RepresentationLearner(SeriesTransformer):
             self.training_state_ = state
         self.module_ = state.averaged.eval()
 
-    def _reading(self, context: int) -> causal.Reading:
-        return causal.Reading(context, self.layers)
+    def _reading(self, context: int) -> causal.Lookback:
+        return causal.Lookback(context, self.layers)
 
     def _seen(self, X: Any) -> Float32s:
         """Series as the fitted network sees them."""

@@ -58,14 +58,14 @@ def protocol_scaling(data: Dataset) -> tuple[Floats, Floats]:
     if X_test is None:
         raise ValueError(f"{data.meta['name'] or 'the data set'} has no test part to score on")
     if data.meta["archive"] in ("uea", "few_labels"):
-        X_train, X_test = standardise(X_train, X_test)
+        X_train, X_test = standardise_by_training(X_train, X_test)
     name = str(data.meta["name"]).rpartition("/")[2]  # "ucr/GunPoint" -> "GunPoint"
     if data.meta["archive"] == "ucr" and name in UCR_RAW:
-        X_train, X_test = standardise(X_train, X_test, n_columns=1)
+        X_train, X_test = standardise_by_training(X_train, X_test, n_columns=1)
     return X_train, X_test
 
 
-def standardise(
+def standardise_by_training(
     X_train: Floats, *others: Floats, n_columns: int | None = None
 ) -> tuple[Floats, ...]:
     """All by means and standard deviations of the training series.

@@ -39,7 +39,7 @@ from softclt.tasks.few_labels import (
     seed_of,
 )
 from softclt.tasks.fine_tuning import STEPS, Target, fine_tune
-from softclt.tasks.scaling import standardise
+from softclt.tasks.scaling import standardise_by_training
 from softclt.tasks.together import training_of
 from softclt.validation import Floats, check_choice, check_range
 
@@ -212,7 +212,7 @@ def _pretrained(pairs: Pairs) -> list[Any]:
     missing = {key: own for key, own in zip(keys, first, strict=True) if key not in learned}
     with _timed(pairs, "fit"):
         if missing:
-            (X,) = standardise(source.X_train)
+            (X,) = standardise_by_training(source.X_train)
             fitted = fit_many(map(clone, missing.values()), one_by_one(X) if apart else X)
             for own in fitted:
                 vars(own).pop("training_state_", None)  # several times the size of the model
@@ -231,7 +231,7 @@ def _probed(pairs: Pairs, classifier: str, steps: Sequence[int]) -> list[dict[st
     data, apart = pairs[0].data, pairs[0].apart
     assert data.y_train is not None
     assert data.X_test is not None
-    X_train, X_test = standardise(data.X_train, data.X_test)
+    X_train, X_test = standardise_by_training(data.X_train, data.X_test)
     found = []
     for pair, fitted in zip(pairs, _pretrained(pairs), strict=True):
         rows = pair.known(data.y_train)
@@ -270,7 +270,7 @@ def _direct(pairs: Pairs, classifier: str, steps: Sequence[int]) -> list[dict[st
             f"{kinds[0]} and {data.meta['name']} has {kinds[1]}"
         )
     assert data.X_test is not None
-    y, (X_train, X_test) = source.y_train, standardise(source.X_train, data.X_test)
+    y, (X_train, X_test) = source.y_train, standardise_by_training(source.X_train, data.X_test)
     learns = [pair for pair in pairs if not needs_labels(pair.model)]
     fitted: dict[int, Any] = {id(pair): pair.model for pair in pairs}
     if learns:
@@ -306,10 +306,10 @@ def _target(pair: _Pair) -> tuple[Target, Floats]:
     if isinstance(data, ValidatedDataset) and data.X_val is not None:
         assert data.y_val is not None
         own = pair.known(data.y_val)
-        X_train, X_val, X_test = standardise(data.X_train, data.X_val, data.X_test)
+        X_train, X_val, X_test = standardise_by_training(data.X_train, data.X_val, data.X_test)
         X_val, y_val = X_val[own], data.y_val[own]
     else:
-        X_train, X_test = standardise(data.X_train, data.X_test)
+        X_train, X_test = standardise_by_training(data.X_train, data.X_test)
         spared = _spared(data.y_train, rows, pair.seed)
         X_val, y_val = X_train[spared], data.y_train[spared]
         rows = np.setdiff1d(rows, spared)

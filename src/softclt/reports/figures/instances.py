@@ -10,8 +10,8 @@ from softclt.reports.figures.assignments import assignment_heatmap
 from softclt.reports.figures.measures import (
     euclidean_distances,
     groups,
-    neighbour_agreement,
     same_label_share,
+    shared_neighbours,
 )
 from softclt.reports.figures.projection import MOST_NAMED, embedding_scatter
 from softclt.reports.figures.style import COLOURS, MARKERS, new_figure, style
@@ -104,7 +104,7 @@ def neighbourhood_maps(
         ax = right.subplots()
         embedding_scatter(ax, R, own_group, None, title, projection, seed, legend=False)
         k = min(10, len(R) - 1)
-        share = neighbour_agreement(distances, euclidean_distances(standardise(R)), k)
+        share = shared_neighbours(distances, euclidean_distances(standardise(R)), k)
         ax.set_xlabel(f"neighbours kept: {share:.0%}")
     return figure
 

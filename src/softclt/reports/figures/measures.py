@@ -50,7 +50,7 @@ def rank_shares(D: Floats) -> Floats:
     return shares
 
 
-def neighbour_agreement(first: Floats, second: Floats, k: int = 10) -> float:
+def shared_neighbours(first: Floats, second: Floats, k: int = 10) -> float:
     """Share of the k nearest neighbours in one distance matrix that are so in the other too.
 
     By chance it is k / (N - 1).

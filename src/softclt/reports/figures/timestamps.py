@@ -8,8 +8,8 @@ import numpy as np
 from softclt.probes.scores import Labels
 from softclt.reports.figures.measures import (
     euclidean_distances,
-    neighbour_agreement,
     same_label_share,
+    shared_neighbours,
 )
 from softclt.reports.figures.projection import project
 from softclt.reports.figures.style import (
@@ -130,7 +130,7 @@ def phases(values: Floats, jump: float = 0.25, width: int = 8) -> Labels:
 def _near_in_time(Z: Floats) -> float:
     time = np.arange(len(Z), dtype=np.float64)[:, None]
     k = min(_NEAREST, len(Z) - 1)
-    return neighbour_agreement(euclidean_distances(time), euclidean_distances(standardise(Z)), k)
+    return shared_neighbours(euclidean_distances(time), euclidean_distances(standardise(Z)), k)
 
 
 def _map(
