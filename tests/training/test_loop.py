@@ -8,8 +8,9 @@ import torch
 from softclt import TS2Vec
 from softclt.data import waves
 from softclt.training import fit_loop
-from softclt.training.loop import Task
+from softclt.training.loop import Course
 
+PLAIN = {"temporal": None, "lam": 0.5, "seeds": [0], "layout": lambda length, step: length}
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "random_state": 0}
 
 
@@ -84,7 +85,7 @@ def test_a_loss_gets_the_weights_of_its_batch_and_of_no_other(series):
 
     def task(weights):
         x = torch.from_numpy(series)
-        return Task(loss, x, weights, None, 0.5, [0], 4, 20, lambda length, step: length)
+        return Course(objective=loss, x=x, weights=weights, batch_size=4, max_length=20, **PLAIN)
 
     fit_loop(state, task(weights), n_steps=3)
     assert [index for index, _ in given] == asked
@@ -105,7 +106,7 @@ def test_a_window_of_long_series_is_drawn_for_the_values_and_their_mask_alike(se
 
     state = TS2Vec(max_iter=0, **SMALL).fit(series).training_state_
     x = torch.from_numpy(series)
-    task = Task(loss, x, None, None, 0.5, [0], 9, 15, lambda length, step: length)
+    task = Course(objective=loss, x=x, weights=None, batch_size=9, max_length=15, **PLAIN)
     fit_loop(state, task, n_steps=8)
     for batch in seen:
         start = int(batch.start[0])

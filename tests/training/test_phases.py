@@ -11,7 +11,7 @@ from softclt.encoders import Encoder
 from softclt.encoders.stacked import Linear
 from softclt.training import loop
 from softclt.training.checkpoint import CheckpointError
-from softclt.training.loop import Task
+from softclt.training.loop import Course
 from softclt.training.phases import Phase, PhaseMissingError, run_phase
 
 
@@ -47,9 +47,9 @@ def frequent_looks(monkeypatch):
 @pytest.fixture
 def phase():
     torch.manual_seed(0)
-    task = Task(
-        labels_are_given,
-        torch.randn(7, 3, 6),
+    task = Course(
+        objective=labels_are_given,
+        x=torch.randn(7, 3, 6),
         weights=None,
         temporal=None,
         lam=0.5,

@@ -8,7 +8,7 @@ from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LinearLR, Se
 from softclt import TS2Vec, fit_many
 from softclt.methods.learner import RepresentationLearner
 from softclt.training import fit_loop, loop
-from softclt.training.loop import Task
+from softclt.training.loop import Course
 from softclt.training.schedules import LearningRates, schedules
 
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "batch_size": 4, "device": "cpu"}
@@ -74,7 +74,18 @@ def test_adamw_takes_the_steps_of_torchs_own_scheduler(series, name, monkeypatch
     def loss(module, batch, draws):
         return distance_to_one(module)[None]
 
-    task = Task(loss, x, None, None, 0.5, [0], 4, 20, lambda t, k: t, "auto", rates)
+    task = Course(
+        objective=loss,
+        x=x,
+        weights=None,
+        temporal=None,
+        lam=0.5,
+        seeds=[0],
+        batch_size=4,
+        max_length=20,
+        layout=lambda t, k: t,
+        rates=rates,
+    )
     fit_loop(state, task, N)
     for own, other in zip(state.module.parameters(), reference.parameters(), strict=True):
         torch.testing.assert_close(own, other, rtol=1e-11, atol=1e-13)

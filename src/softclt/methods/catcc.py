@@ -35,7 +35,7 @@ from softclt.methods.supervised import (
 from softclt.methods.tstcc import TSTCC
 from softclt.methods.weights import stacked_temporal
 from softclt.training import Batch, Callback, StepDraws, Stream, TrainingState
-from softclt.training.loop import Task
+from softclt.training.loop import Course
 from softclt.training.phases import Phase, check_ended, phase_folder, run_phase
 from softclt.training.randomness import torch_seed
 from softclt.validation import (
@@ -314,17 +314,17 @@ def _class_aware(
     soft = any(model._is_soft_between_series() for model in models) and len(seen) > 1
     shares = [model.lam for model in models]
     codes = np.stack([model.pseudo_labels_ for model in models])
-    task = Task(
-        lead._class_aware_loss,
-        x,
-        late_weights(models, seen, call.distances, n_steps, x) if soft else None,
-        stacked_temporal([model._temporal_weights(x) for model in models]),
-        shares[0] if len(set(shares)) == 1 else x.new_tensor(shares),
-        seeds,
-        lead.batch_size,
-        lead.max_train_length,
-        lead._layout,
-        lead.precision,
+    task = Course(
+        objective=lead._class_aware_loss,
+        x=x,
+        weights=late_weights(models, seen, call.distances, n_steps, x) if soft else None,
+        temporal=stacked_temporal([model._temporal_weights(x) for model in models]),
+        lam=shares[0] if len(set(shares)) == 1 else x.new_tensor(shares),
+        seeds=seeds,
+        batch_size=lead.batch_size,
+        max_length=lead.max_train_length,
+        layout=lead._layout,
+        precision=lead.precision,
         labels=torch.as_tensor(codes, device=x.device),
     )
     given = None if call.distances is None else fingerprint(call.distances)

@@ -37,7 +37,7 @@ from softclt.training.checkpoint import Checkpoint, kept_seeds, stack_files
 from softclt.training.distributed import Group, current_group
 from softclt.training.feed import Feed
 from softclt.training.history import History
-from softclt.training.loop import Task, Weights, fit_loop
+from softclt.training.loop import Course, Weights, fit_loop
 from softclt.training.schedules import LearningRates
 from softclt.training.state import TrainingState, split_state, stack_states
 from softclt.validation import (
@@ -137,6 +137,15 @@ class _Series:
     times: Float32s | None = None  # of the sections, (N, T), where they are uneven
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """The series as a training step takes them."""
+
+    x: Tensor  # on the device; a stand-in with a feed
+    times: Tensor | None = None
+    feed: Feed | None = None
+
+
 def _fit_group(models: Sequence[Model], call: _Call) -> None:
     """Fit models that differ in what varies within a stack only."""
     lead = models[0]
@@ -146,12 +155,12 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
     sections, digest = series.sections, series.digest
     if isinstance(sections, Feed):
         n_steps = lead._n_steps(series.size, sections.n_in_batches(lead.batch_size))
-        x, times = sections.stand_in(lead._dtype(), device), None
+        seen = _Seen(sections.stand_in(lead._dtype(), device), feed=sections)
     else:
         n_steps = lead._n_steps(series.size, len(sections))
-        x, times = _on_device(series, lead, device)
+        seen = _on_device(series, lead, device)
     distance_seconds = 0.0
-    for part in chunks(range(len(models)), lead._stack_size(x) if times is None else 1):
+    for part in chunks(range(len(models)), lead._stack_size(seen.x) if seen.times is None else 1):
         file, own = next(call.files), [models[i] for i in part]
         before = [previous[i] for i in part]
         seeds = call.group.from_first(lambda: _seeds(own, before, kept_seeds(file)))  # noqa: B023
@@ -162,7 +171,7 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
         state = stack_states(states, lead._optimizer)
         rates, checkpoint, facts = _rates(own, state.step, state.step + n_steps), None, None
         if file is not None:
-            run = _run(own, seeds, state, rates.last, digest, times, call)
+            run = _run(own, seeds, state, rates.last, digest, seen.times, call)
             history = History(file.parent, [call.numbers[id(model)] for model in own], rates)
             checkpoint = Checkpoint(file, run, call.group, history)
             facts = checkpoint.restore(state)
@@ -171,8 +180,8 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
             with call.group.first_then_others():
                 between = _distances(models, series, call, n_steps, device)
             distance_seconds += time.perf_counter() - start
-            feed = sections if isinstance(sections, Feed) else None
-            facts = _train(own, seeds, state, rates, x, times, feed, between, checkpoint, call)
+            course = _course(own, seeds, rates, seen, between, call.group)
+            facts = _train(own, state, course, between, checkpoint, call.callbacks)
             for fact in facts:
                 fact["seconds"]["distances"] = distance_seconds
             if checkpoint is not None:
@@ -185,44 +194,54 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
             model.history_ = {"loss": trained.losses[0], **fact}
 
 
-def _train(
+def _course(
     models: Sequence[Model],
     seeds: Sequence[int],
-    state: TrainingState,
     rates: LearningRates,
-    x: torch.Tensor,
-    times: torch.Tensor | None,
-    feed: Feed | None,
+    seen: _Seen,
     between: BatchDistances | SetDistances | None,
-    checkpoint: Checkpoint | None,
-    call: _Call,
-) -> list[dict[str, Any]]:
-    """Train a stack until ``rates.last``: what to say of each model, besides its losses."""
-    lead, start = models[0], time.perf_counter()
+    group: Group,
+) -> Course:
+    """What a stack learns from the series, until ``rates.last``."""
+    lead, x = models[0], seen.x
     weights = None
     if between is not None and any(model._is_soft_between_series() for model in models):
         weights = BatchWeights(between, [model._instance_weights for model in models], x.dtype)
     shares = [model.lam for model in models]
-    task = Task(
-        lead._loss,
-        x,
-        weights,
-        stacked_temporal([model._temporal_weights(x) for model in models]),
-        shares[0] if len(set(shares)) == 1 else x.new_tensor(shares),
-        seeds,
-        lead.batch_size,
-        lead.max_train_length,
-        lead._layout,
-        lead.precision,
-        rates,
-        call.group,
-        feed,
-        lead._repeats,
-        times,
+    return Course(
+        objective=lead._loss,
+        x=x,
+        weights=weights,
+        temporal=stacked_temporal([model._temporal_weights(x) for model in models]),
+        lam=shares[0] if len(set(shares)) == 1 else x.new_tensor(shares),
+        seeds=seeds,
+        batch_size=lead.batch_size,
+        max_length=lead.max_train_length,
+        layout=lead._layout,
+        precision=lead.precision,
+        rates=rates,
+        group=group,
+        feed=seen.feed,
+        repeats=lead._repeats,
+        times=seen.times,
     )
+
+
+def _train(
+    models: Sequence[Model],
+    state: TrainingState,
+    course: Course,
+    between: BatchDistances | SetDistances | None,
+    checkpoint: Checkpoint | None,
+    callbacks: Sequence[Callback],
+) -> list[dict[str, Any]]:
+    """Train a stack to the end of its rates: what to say of each model, besides its losses."""
+    lead, start = models[0], time.perf_counter()
+    rates, weights = course.rates, course.weights
+    assert rates is not None
     state.optimizer.param_groups[0]["lr"] = rates.lr[0]  # not that of an earlier fit
     n_steps, title = rates.last - state.step, lead._title
-    fit_loop(state, task, n_steps, lead.progress, checkpoint, call.callbacks, title=title)
+    fit_loop(state, course, n_steps, lead.progress, checkpoint, callbacks, title=title)
     seconds = time.perf_counter() - start
     facts = []
     for model in models:
@@ -230,7 +249,7 @@ def _train(
         facts.append(
             {
                 "distance_mode": between.mode if soft and between is not None else None,
-                "distances": weights.facts if soft and weights is not None else None,
+                "distances": weights.facts if soft and isinstance(weights, BatchWeights) else None,
                 "trained_together": len(models),
                 "seconds": {"training": seconds},
             }
@@ -340,9 +359,7 @@ def _uneven_times(lead: Model, call: _Call, X: Floats) -> Float32s | None:
     return uneven
 
 
-def _on_device(
-    series: _Series, lead: Model, device: torch.device
-) -> tuple[torch.Tensor, torch.Tensor | None]:
+def _on_device(series: _Series, lead: Model, device: torch.device) -> _Seen:
     """Series and their times, shifted alike."""
     sections, times = series.sections, series.times
     assert isinstance(sections, np.ndarray)
@@ -350,8 +367,8 @@ def _on_device(
         sections = np.concatenate([sections, times[:, None]], axis=1)
     x = torch.as_tensor(centre(sections), dtype=lead._dtype(), device=device)
     if times is None:
-        return x, None
-    return x[:, :-1].contiguous(), x[:, -1].nan_to_num()
+        return _Seen(x)
+    return _Seen(x[:, :-1].contiguous(), x[:, -1].nan_to_num())
 
 
 def _distances(

@@ -21,7 +21,7 @@ from softclt.methods.learner import RepresentationLearner
 from softclt.methods.partial_labels import PartialLabels
 from softclt.methods.stacks import chunks
 from softclt.training import Batch, Callback, StepDraws
-from softclt.training.loop import Task
+from softclt.training.loop import Course
 from softclt.training.phases import Phase, run_phase
 from softclt.training.randomness import Stream, torch_seed
 from softclt.validation import Floats, series_lengths
@@ -169,9 +169,9 @@ def _teach(
         network = stacked([pupil.network for pupil in pupils])
     x = torch.cat([pupil.x for pupil in pupils])
     codes = np.concatenate([pupil.codes for pupil in pupils])
-    task = Task(
-        cross_entropy,
-        x,
+    task = Course(
+        objective=cross_entropy,
+        x=x,
         weights=None,
         temporal=None,
         lam=learner.lam,

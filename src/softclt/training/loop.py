@@ -70,9 +70,9 @@ class Objective(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Task:
-    """All that stays the same from step to step.
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What is learned, from what: all that stays the same from step to step.
 
     Attributes:
         objective: The method's loss.
@@ -126,7 +126,7 @@ class Task:
 
 def fit_loop(
     state: TrainingState,
-    task: Task,
+    task: Course,
     n_steps: int,
     progress: bool = False,
     checkpoint: Checkpoint | None = None,
@@ -175,7 +175,7 @@ def _wanted(
     return group.any(checkpoint.overdue or interrupted())
 
 
-def _look(state: TrainingState, task: Task, recent: list[Tensor]) -> None:
+def _look(state: TrainingState, task: Course, recent: list[Tensor]) -> None:
     """Keep the losses of the last steps, and stop at one that is no number."""
     new = torch.stack(recent).tolist()  # (steps, R)
     for r, losses in enumerate(state.losses):
@@ -192,7 +192,7 @@ def _look(state: TrainingState, task: Task, recent: list[Tensor]) -> None:
             )
 
 
-def _trouble(what: str, task: Task, r: int, step: int) -> str:
+def _trouble(what: str, task: Course, r: int, step: int) -> str:
     n, seed = task.n_series, task.seeds[r]
     if task.feed is None:
         rows = batch_rows(seed, step, n, task.n_in_batch).tolist()
@@ -217,7 +217,7 @@ def _tell(callbacks: Sequence[Callback], state: TrainingState, last: int) -> boo
 class _Stepper:
     """Takes one step after the other; on a GPU, steps of a shape seen before as a CUDA graph."""
 
-    def __init__(self, state: TrainingState, task: Task) -> None:
+    def __init__(self, state: TrainingState, task: Course) -> None:
         self.state, self.task = state, task
         x = task.x
         self.n, self.length = task.n_series, x.shape[-1]
@@ -385,7 +385,7 @@ class _Stepper:
 
 
 @contextmanager
-def _quick_products(task: Task) -> Iterator[None]:
+def _quick_products(task: Course) -> Iterator[None]:
     """TF32 for the network's float32 products on a GPU, if the precision is ours to choose.
 
     Ways to convolve are tried out for each shape: the one that is taken unseen works by Fourier
@@ -402,7 +402,7 @@ def _quick_products(task: Task) -> Iterator[None]:
         products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark = before
 
 
-def _autocast(task: Task) -> AbstractContextManager[Any]:
+def _autocast(task: Course) -> AbstractContextManager[Any]:
     if task.precision != HALF_PRECISION:
         return nullcontext()
     return torch.autocast(task.x.device.type, torch.bfloat16)

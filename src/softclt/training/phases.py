@@ -16,7 +16,7 @@ from softclt.training.callbacks import Callback
 from softclt.training.checkpoint import Checkpoint, has_ended
 from softclt.training.distributed import current_group
 from softclt.training.history import History
-from softclt.training.loop import Task, fit_loop
+from softclt.training.loop import Course, fit_loop
 from softclt.training.schedules import CONSTANT, LearningRates
 from softclt.training.state import NewOptimizer, TrainingState, new_state
 
@@ -40,7 +40,7 @@ class Phase:
 
     name: str
     number: int
-    task: Task
+    task: Course
     n_steps: int
     new_optimizer: NewOptimizer
     lr: float

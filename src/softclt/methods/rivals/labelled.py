@@ -28,7 +28,7 @@ from softclt.methods.signature import with_parameters_of
 from softclt.methods.stacks import chunks, stackable
 from softclt.methods.supervised import LEAST_STEPS, new_classifier, phase_seed
 from softclt.training import Callback, StepDraws, Stream, TrainingState
-from softclt.training.loop import Task
+from softclt.training.loop import Course
 from softclt.training.phases import Phase, phase_folder, run_phase
 from softclt.training.randomness import torch_seed
 from softclt.validation import Floats, check_range, check_series, observed_steps, series_lengths
@@ -275,10 +275,10 @@ def _phase(
     lead = models[0]
     n_steps = lead._n_training_steps(x)
     soft = any(model.tau_instance is not None for model in models) and len(x) > 1
-    task = Task(
-        lead._loss,
-        x,
-        late_weights(models, seen, None, n_steps, x) if soft else None,
+    task = Course(
+        objective=lead._loss,
+        x=x,
+        weights=late_weights(models, seen, None, n_steps, x) if soft else None,
         temporal=None,
         lam=lead.lam,
         seeds=seeds,
