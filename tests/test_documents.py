@@ -14,6 +14,7 @@ from softclt.data import datasets
 from softclt.distances import distances
 from softclt.methods import methods
 from softclt.tasks import tasks
+from tables import as_before
 
 ROOT = Path(__file__).parents[1]
 
@@ -30,11 +31,8 @@ def title(block):
 @pytest.fixture
 def registries_as_before():
     """Recipes register things that no other test should meet."""
-    tables = [assignments, datasets, distances, methods, tasks]
-    before = [(dict(t._items), dict(t._tags)) for t in tables]
-    yield
-    for table, (items, tags) in zip(tables, before, strict=True):
-        table._items, table._tags = items, tags
+    with as_before(assignments, datasets, distances, methods, tasks):
+        yield
 
 
 def run_in(folder, block):

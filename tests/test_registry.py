@@ -4,6 +4,7 @@ import pytest
 
 from softclt import registry
 from softclt.registry import Registry
+from tables import as_before, registered
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_tags_are_a_copy(shapes):
 
 
 def test_an_unknown_name_lists_the_known_ones(shapes):
-    for ask in (shapes.__getitem__, shapes.tags):
+    for ask in (shapes.__getitem__, shapes.tags, shapes.unregister):
         with pytest.raises(ValueError, match="unknown shape 'ball'; known: cube, square"):
             ask("ball")
 
@@ -54,6 +55,49 @@ def test_a_name_is_given_only_once(shapes):
     with pytest.raises(ValueError, match="the shape 'cube' is registered already"):
         shapes.register("cube")("another")
     shapes.register("cube", corners=8)("a cube")  # the same thing again: a module loaded twice
+
+
+def test_a_name_taken_back_is_free_again(shapes):
+    assert shapes.unregister("cube") == "a cube"
+    assert "cube" not in shapes
+    assert shapes.names() == ["square"]
+    with pytest.raises(ValueError, match="unknown shape 'cube'; known: square"):
+        shapes.unregister("cube")
+    with pytest.raises(ValueError, match="is not a registered shape"):
+        shapes.name_of("a cube")
+    shapes.register("cube", colour="red")("another")
+    assert (shapes["cube"], shapes.tags("cube")) == ("another", {"colour": "red"})
+
+
+def entries(shapes):
+    return {name: (shapes[name], shapes.tags(name)) for name in shapes}
+
+
+def test_an_entry_for_a_while_leaves_the_table_as_it_was(shapes):
+    before = entries(shapes)
+    with registered(shapes, "ball", "a ball", corners=0) as ball:
+        assert entries(shapes) == before | {"ball": (ball, {"corners": 0})}
+    with registered(shapes, "cube", "another"):
+        assert entries(shapes) == before | {"cube": ("another", before["cube"][1])}
+    with registered(shapes, "cube", "another", corners=9):
+        assert entries(shapes) == before | {"cube": ("another", {"corners": 9})}
+    assert entries(shapes) == before
+
+
+def test_a_table_is_as_before_whatever_was_done_to_it(shapes):
+    before = entries(shapes)
+
+    @as_before(shapes)
+    def change_and_fail():
+        shapes.register("ball")("a ball")
+        shapes.unregister("square")
+        shapes.register("cube", corners=9)(shapes.unregister("cube"))
+        assert entries(shapes) == {"ball": ("a ball", {}), "cube": ("a cube", {"corners": 9})}
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        change_and_fail()
+    assert entries(shapes) == before
 
 
 def test_a_thing_that_is_not_registered_has_no_name(shapes):

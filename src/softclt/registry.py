@@ -49,6 +49,16 @@ class Registry(Generic[T]):
 
         return enter
 
+    def unregister(self, name: str) -> T:
+        """Take the entry ``name`` back, with its tags; the name is free again.
+
+        Returns:
+            What was registered under it.
+        """
+        item = self[name]
+        del self._items[name], self._tags[name]
+        return item
+
     def __getitem__(self, name: str) -> T:
         if name not in self._items:
             self._load_plugins()

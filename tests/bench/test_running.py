@@ -18,6 +18,7 @@ from softclt.data.synthetic import ragged, waves
 from softclt.selection import scores
 from softclt.tasks import read_results, tasks
 from softclt.tasks.evaluation import Outcome
+from tables import as_before, registered
 
 SUITE = """
 [mine]
@@ -52,16 +53,15 @@ PICKY = ["untrained", "hard", "all", "two", "tau"]  # all that succeed
 @pytest.fixture(autouse=True)
 def data():
     """Two small data sets under names of their own, for this process."""
-    for name, make in (("waves", waves), ("ragged", ragged)):
+    with as_before(datasets):
+        for name, make in (("waves", waves), ("ragged", ragged)):
 
-        def load(make=make, name=name):
-            found = make(n_per_class=6, length=20, noise=0.8, random_state=1)
-            return replace(found, meta=found.meta | {"name": f"test/{name}"})
+            def load(make=make, name=name):
+                found = make(n_per_class=6, length=20, noise=0.8, random_state=1)
+                return replace(found, meta=found.meta | {"name": f"test/{name}"})
 
-        datasets.register(f"test/{name}")(load)
-    yield
-    for name in ("waves", "ragged"):
-        del datasets._items[f"test/{name}"], datasets._tags[f"test/{name}"]
+            datasets.register(f"test/{name}")(load)
+        yield
 
 
 @pytest.fixture
@@ -150,12 +150,12 @@ def test_groups_that_are_known_later_are_written_into_the_lines(suite, out):
     assert {tuple(r.groups) for r in read_results(out)} == {("length", "varying")}
 
 
-def test_a_unit_whose_data_cannot_be_scored_is_lines_with_the_reason(suite, out, monkeypatch):
+def test_a_unit_whose_data_cannot_be_scored_is_lines_with_the_reason(suite, out):
     data = datasets["test/waves"]()
     plan = make_plan(suite("hard"), sets=["waves"])
     unlabelled = Dataset(data.X_train, None, data.X_test, None, {"name": "test/waves"})
-    monkeypatch.setitem(datasets._items, "test/waves", lambda: unlabelled)
-    results = run_plan(plan, out)
+    with registered(datasets, "test/waves", lambda: unlabelled):
+        results = run_plan(plan, out)
     assert len(results) == 4
     assert all("needs labels" in r.error for r in results)
 
@@ -167,9 +167,8 @@ def counting():
     def count(model, data, *, probe="x"):
         return Outcome({"count": float(len(data.X_train))}, {"fit": 0.1}, probe)
 
-    tasks.register("counting")(count)
-    yield "counting"
-    del tasks._items["counting"], tasks._tags["counting"]
+    with registered(tasks, "counting", count):
+        yield "counting"
 
 
 def test_a_task_without_embeddings_runs_too(suite, out, counting):
@@ -221,7 +220,7 @@ def test_a_choice_has_the_scores_of_the_point_it_fell_on(suite, out):
     assert ("test/waves", "tau oracle · knn", 0) not in lines
 
 
-def test_no_way_leads_from_test_labels_to_a_choice_but_the_oracles(suite, tmp_path, monkeypatch):
+def test_no_way_leads_from_test_labels_to_a_choice_but_the_oracles(suite, tmp_path):
     select = ["train", "unlabelled", "oracle"]
     grid = suite("size", "any", select=select, seeds=3)
     first = run_plan(make_plan(grid), tmp_path / "first.jsonl")
@@ -229,7 +228,8 @@ def test_no_way_leads_from_test_labels_to_a_choice_but_the_oracles(suite, tmp_pa
         data = datasets[name]()
         y = np.random.default_rng(5).permutation(data.y_test)
         shuffled = Dataset(data.X_train, data.y_train, data.X_test, y, dict(data.meta))
-        monkeypatch.setitem(datasets._items, name, lambda shuffled=shuffled: shuffled)
+        datasets.unregister(name)  # the fixture puts it back
+        datasets.register(name)(lambda shuffled=shuffled: shuffled)
     second = run_plan(make_plan(grid), tmp_path / "second.jsonl")
 
     def others(results):
@@ -498,8 +498,8 @@ def test_whole_runs_in_one_go_have_the_lines_of_each_alone(few):
     assert stacks == {"untrained": 2, "tstcc": 4, "catcc": 4, "tuned": 2}  # first phases alike
 
 
-def test_where_runs_in_one_go_fail_each_is_run_alone_and_one_line_has_the_error(few, monkeypatch):
-    plain = scoring.tasks["semi_supervised"]
+def test_where_runs_in_one_go_fail_each_is_run_alone_and_one_line_has_the_error(few):
+    plain = tasks["semi_supervised"]
 
     def run(model, data, **options):
         if type(model).__name__ == "CATCC" and model.random_state == 1:
@@ -509,9 +509,11 @@ def test_where_runs_in_one_go_fail_each_is_run_alone_and_one_line_has_the_error(
     def fail(models, data, **options):
         raise RuntimeError("out of memory")
 
-    monkeypatch.setitem(scoring.tasks._items, "semi_supervised", run)
-    monkeypatch.setitem(scoring.tasks._tags["semi_supervised"], "together", fail)
-    with pytest.warns(UserWarning, match="4 runs in one go failed .out of memory.; each is run al"):
+    tags = tasks.tags("semi_supervised") | {"together": fail}
+    told = pytest.warns(
+        UserWarning, match="4 runs in one go failed .out of memory.; each is run al"
+    )
+    with registered(tasks, "semi_supervised", run, **tags), told:
         lines = by_line(scoring.run_unit(few, at_once=True))
     assert {line[1:] for line in lines} == few.todo
     failed = {line: result.error for line, result in lines.items() if result.error}

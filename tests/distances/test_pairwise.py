@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from softclt.distances import distances, normalize_distances, pairwise_distance, per_pair
+from tables import registered
 
 X = np.random.default_rng(7).normal(size=(5, 2, 11))
 
@@ -88,12 +89,10 @@ def test_rounding_below_zero_is_zero():
     assert pairwise_distance([[1.0], [2.0]], metric=lambda x, y: -1e-16).max() == 0.0
 
 
-def test_a_plain_function_can_be_registered(monkeypatch):
-    monkeypatch.setattr(distances, "_items", dict(distances._items))
-    monkeypatch.setattr(distances, "_tags", dict(distances._tags))
-    register = distances.register("means", elastic=True, symmetric=True, window=False)
-    register(per_pair(absolute_difference_of_means))
-    got = pairwise_distance(X, metric="means", factor=3.0, n_jobs=2)
+def test_a_plain_function_can_be_registered():
+    tags = {"elastic": True, "symmetric": True, "window": False}
+    with registered(distances, "means", per_pair(absolute_difference_of_means), **tags):
+        got = pairwise_distance(X, metric="means", factor=3.0, n_jobs=2)
     means = X.mean(axis=(1, 2))
     np.testing.assert_allclose(got, 3 * abs(means[:, None] - means), atol=1e-15)
 

@@ -16,6 +16,7 @@ from softclt.distances import store as making
 from softclt.distances.engine import tile_distances
 from softclt.distances.measure import Measure
 from softclt.distances.store import StoreError, matrix_of
+from tables import as_before
 
 
 @pytest.fixture(autouse=True)
@@ -39,16 +40,15 @@ def store(X, tmp_path):
 
 
 @pytest.fixture
-def new_metric(monkeypatch):
+def new_metric():
     """Register a function of two series for the length of a test."""
 
     def register(name, function, symmetric):
-        monkeypatch.setattr(distances, "_items", dict(distances._items))
-        monkeypatch.setattr(distances, "_tags", dict(distances._tags))
         tags = {"elastic": True, "symmetric": symmetric, "window": False}
         distances.register(name, **tags)(per_pair(function))
 
-    return register
+    with as_before(distances):
+        yield register
 
 
 def on_disk(store):

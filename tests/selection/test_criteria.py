@@ -7,6 +7,7 @@ import naive
 from softclt.probes.classifiers import RIDGE_ALPHAS
 from softclt.selection import Evidence, criteria, embedding_score, training_scores
 from softclt.selection.evidence import LIMIT, sample_rows
+from tables import registered
 
 N = 24
 
@@ -224,15 +225,12 @@ def test_of_many_series_the_same_thousand_are_compared(rng):
     assert whole == part == few
 
 
-def test_a_criterion_of_ones_own_is_one_function(monkeypatch):
-    monkeypatch.setattr(criteria, "_items", dict(criteria._items))
-    monkeypatch.setattr(criteria, "_tags", dict(criteria._tags))
-
-    @criteria.register("spread", needs=())
+def test_a_criterion_of_ones_own_is_one_function():
     def spread(seen: Evidence) -> float:
         return float(seen.points.std())
 
-    assert embedding_score("spread", [[0.0], [2.0]]) == 1.0
+    with registered(criteria, "spread", spread, needs=()):
+        assert embedding_score("spread", [[0.0], [2.0]]) == 1.0
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from softclt.selection import (
     embedding_score,
 )
 from softclt.selection.comparison import cross_validated
+from tables import as_before
 
 TAUS = {"tau_instance": [5.0, 20.0, None]}
 
@@ -252,15 +253,14 @@ def test_optuna_wants_ranges(model, data, grid):
         select(model, data.X_train, data.y_train, grid, search="optuna")
 
 
-def test_the_code_of_the_page_on_choosing_runs(data, monkeypatch):
+def test_the_code_of_the_page_on_choosing_runs(data):
     page = (Path(__file__).parents[2] / "docs" / "choosing-tau.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
     assert len(blocks) == 4
-    monkeypatch.setattr(criteria, "_items", dict(criteria._items))
-    monkeypatch.setattr(criteria, "_tags", dict(criteria._tags))
     names = {"X_train": data.X_train, "y_train": data.y_train, "X_new": data.X_test}
     small = "TS2Vec(output_dims=8, hidden_dims=4, depth=2, max_iter=1, "
-    for block in blocks:
-        exec(compile(block.replace("TS2Vec(", small), "choosing-tau.md", "exec"), names)
+    with as_before(criteria):
+        for block in blocks:
+            exec(compile(block.replace("TS2Vec(", small), "choosing-tau.md", "exec"), names)
     assert names["R_new"].shape == (len(data.X_test), 8)
     assert names["selection"].strategy == "spread"

@@ -13,6 +13,7 @@ from softclt.data.synthetic import ragged, waves
 from softclt.inference import encoding as inference
 from softclt.tasks import evaluate_many, tasks, together
 from softclt.tasks.evaluation import Outcome
+from tables import registered
 
 TINY = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "max_iter": 3, "device": "cpu"}
 
@@ -110,16 +111,12 @@ def test_a_model_of_another_kind_is_fitted_by_itself(data):
 
 
 def test_a_task_that_does_not_read_embeddings_is_run_model_by_model(data):
-    try:
+    def run(model, data, *, plus=0):
+        return Outcome({"count": float(len(data.X_train) + plus)}, {})
 
-        @tasks.register("counting")
-        def run(model, data, *, plus=0):
-            return Outcome({"count": float(len(data.X_train) + plus)}, {})
-
+    with registered(tasks, "counting", run):
         results = evaluate_many("counting", [TS2Vec(**TINY)], data, seeds=[0, 1], plus=1)
-        assert [r.metrics for r in results] == [{"count": 25.0}] * 2
-    finally:
-        del tasks._items["counting"], tasks._tags["counting"]
+    assert [r.metrics for r in results] == [{"count": 25.0}] * 2
 
 
 def test_what_cannot_be_scored_is_refused_before_the_fit(data, monkeypatch):

@@ -12,6 +12,7 @@ from softclt.methods import methods
 from softclt.methods.learner import RepresentationLearner
 from softclt.tasks import evaluate_many, transfer
 from softclt.tasks.fine_tuning import Target, fine_tune
+from tables import as_before
 
 TINY = {"output_dims": 8, "hidden_dims": 8, "depth": 3, "max_iter": 10, "tau_instance": None}
 MODEL = TS2Vec(**TINY, random_state=0)
@@ -24,12 +25,12 @@ def nothing_learned_before(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def three_groups(monkeypatch):
+def three_groups():
     """Data sets by name: the same classes, other noise."""
-    monkeypatch.setattr(datasets, "_items", dict(datasets._items))
-    monkeypatch.setattr(datasets, "_tags", dict(datasets._tags))
-    for seed, name in enumerate(GROUPS):
-        datasets.register(name)(lambda seed=seed, name=name: group(seed, name))
+    with as_before(datasets):
+        for seed, name in enumerate(GROUPS):
+            datasets.register(name)(lambda seed=seed, name=name: group(seed, name))
+        yield
 
 
 def group(seed=1, name="made/B", **options):
