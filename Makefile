@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test lint format bench clean
+.PHONY: install demo test quick lint format bench clean
 
 install: $(STAMP)
 
@@ -22,6 +22,11 @@ demo: install
 # wait for each other in a busy loop.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile
+
+# For minute-by-minute work: no mypy, and none of the tests marked slow. `make test` runs them all.
+quick: install
+	$(BIN)/ruff check .
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile -m "not slow"
 
 lint: install
 	$(BIN)/ruff format --check .

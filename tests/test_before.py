@@ -43,6 +43,7 @@ def test_a_store_of_distances_is_complete(expected):
     np.testing.assert_array_equal(np.asarray(open_store(BEFORE / "store")), expected["store"])
 
 
+@pytest.mark.slow
 def test_a_checkpoint_goes_on_to_the_same_embeddings(expected, tmp_path, monkeypatch, caplog):
     folder = tmp_path / "checkpoint"
     shutil.copytree(BEFORE / "checkpoint", folder)

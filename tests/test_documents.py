@@ -16,6 +16,8 @@ from softclt.methods import methods
 from softclt.tasks import tasks
 from tables import as_before
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 

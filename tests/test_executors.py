@@ -19,6 +19,8 @@ from softclt.distances import DistanceStore, open_store, pairwise_distance
 from softclt.distances import store as making
 from softclt.parallel import in_processes, on_executor, worker_count
 
+pytestmark = pytest.mark.slow
+
 TESTS = str(Path(__file__).parent)
 
 

@@ -10,6 +10,8 @@ import mortal
 from softclt import parallel as jobs_module
 from softclt.parallel import Job, Workers, one_by_one
 
+pytestmark = pytest.mark.slow
+
 
 def test_jobs_in_this_process_answer_in_order_and_errors_are_answers():
     jobs = [Job("a", math.sqrt, (4.0,)), Job("b", math.sqrt, (-1.0,)), Job("c", max, ((1, 5),))]

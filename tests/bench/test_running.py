@@ -220,6 +220,7 @@ def test_a_choice_has_the_scores_of_the_point_it_fell_on(suite, out):
     assert ("test/waves", "tau oracle · knn", 0) not in lines
 
 
+@pytest.mark.slow
 def test_no_way_leads_from_test_labels_to_a_choice_but_the_oracles(suite, tmp_path):
     select = ["train", "unlabelled", "oracle"]
     grid = suite("size", "any", select=select, seeds=3)
@@ -389,6 +390,7 @@ def same_scores(one, other):
 
 
 @pytest.mark.parametrize("way", ["processes", "a GPU's way"])
+@pytest.mark.slow
 def test_processes_find_what_one_process_finds(suite, tmp_path, rng, monkeypatch, way):
     monkeypatch.setenv("SOFTCLT_DATA", str(tmp_path))
     read = replace(suite("hard", "all", "tau", select=["train"]), data=names_only(tmp_path, rng))
@@ -488,6 +490,7 @@ def few(tmp_path):
     return unit
 
 
+@pytest.mark.slow
 def test_whole_runs_in_one_go_have_the_lines_of_each_alone(few):
     together, alone = (by_line(scoring.run_unit(few, at_once=once)) for once in (True, False))
     assert {line[1:] for line in together} == {line[1:] for line in alone} == few.todo
@@ -498,6 +501,7 @@ def test_whole_runs_in_one_go_have_the_lines_of_each_alone(few):
     assert stacks == {"untrained": 2, "tstcc": 4, "catcc": 4, "tuned": 2}  # first phases alike
 
 
+@pytest.mark.slow
 def test_where_runs_in_one_go_fail_each_is_run_alone_and_one_line_has_the_error(few):
     plain = tasks["semi_supervised"]
 

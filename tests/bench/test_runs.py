@@ -7,6 +7,8 @@ from softclt.bench.runs import Run, run_all
 from softclt.data.synthetic import waves
 from softclt.tasks import read_results
 
+pytestmark = pytest.mark.slow
+
 TINY = {"output_dims": 4, "hidden_dims": 4, "depth": 1, "max_iter": 1}
 
 

@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 from softclt.cli import app
 from softclt.tasks import read_results
 
+pytestmark = pytest.mark.slow
+
 SUITE = """
 [mine]
 about = "two sets that are there, one that is not"

@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from softclt.cli import app
 
+pytestmark = pytest.mark.slow
+
 STEPS = 600
 SETTINGS = {
     "output_dims": 4,

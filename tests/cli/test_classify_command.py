@@ -114,6 +114,7 @@ def test_json_has_the_numbers_of_the_report(folder, truth, out):
 
 
 @pytest.mark.parametrize("method", ["tstcc", "catcc"])
+@pytest.mark.slow
 def test_labels_train_the_network_and_a_second_call_takes_what_is_kept(
     folder, out, tmp_path, method
 ):

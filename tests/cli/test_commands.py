@@ -160,6 +160,7 @@ def test_evaluate_in_json_is_what_results_are_made_of():
 
 
 @pytest.mark.parametrize("classifier", ["svm", "linear"])
+@pytest.mark.slow
 def test_classify_labels_new_series_whatever_the_order_of_their_columns(
     folder, tmp_path, classifier
 ):

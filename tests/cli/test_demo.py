@@ -9,6 +9,8 @@ from softclt.cli import app
 from softclt.cli.demo import configurations
 from softclt.tasks import read_results
 
+pytestmark = pytest.mark.slow
+
 
 def run(*words):
     return CliRunner().invoke(app, ["demo", *map(str, words)])

@@ -55,6 +55,7 @@ def out(tmp_path):
     return tmp_path / "alarms.csv"
 
 
+@pytest.mark.slow
 def test_a_csv_becomes_alarms_in_its_own_time_format_and_a_picture(write, out, tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need the `report` extra")
     plot, scores = tmp_path / "alarms.png", tmp_path / "scores.csv"
@@ -97,6 +98,7 @@ def test_labels_of_steps_are_left_out_of_the_values(write, out):
     assert table.time[PEAK] in [alarm["start"] for alarm in found["alarms"]]
 
 
+@pytest.mark.slow
 def test_gaps_and_irregular_times_are_put_on_a_grid_and_said(write, out):
     table = load_table().drop(index=range(100, 110))
     gaps = detect(write(table), "--out", out, *QUICK)

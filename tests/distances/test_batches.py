@@ -67,6 +67,7 @@ def test_lazy_and_dense_are_the_normalised_matrix_where_the_sample_has_all_pairs
 
 
 @pytest.mark.parametrize("metric", distances.names(window=True))
+@pytest.mark.slow
 def test_a_window_is_the_same_in_both_modes(metric):
     lazy, dense = (
         BatchDistances(series(), metric, mode=mode, window=0.1)(BATCH) for mode in ("lazy", "dense")
@@ -346,6 +347,7 @@ def test_it_can_be_pickled(mode):
     assert copy.facts == between.facts
 
 
+@pytest.mark.slow
 def test_workers_of_a_data_loader_compute_the_blocks_of_shuffled_batches():
     lazy = BatchDistances(series(dtype=np.float32), mode="lazy")
     order = np.random.default_rng(5).permutation(30)[:16].tolist()
@@ -363,6 +365,7 @@ def test_workers_of_a_data_loader_compute_the_blocks_of_shuffled_batches():
         assert torch.equal(block, lazy(rows))
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_run(tmp_path):
     text = PAGE.read_text(encoding="utf-8")
     code = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)

@@ -19,6 +19,7 @@ def test_tags_are_complete(metric):
 
 
 @channels
+@pytest.mark.slow
 def test_square_matrix_is_non_negative_with_an_exact_zero_diagonal(metric, d):
     D = pairwise_distance(series(d), metric=metric)
     assert D.shape == (6, 6)
@@ -51,6 +52,7 @@ def test_distances_to_Y_are_a_block_of_the_full_matrix(metric, d):
     np.testing.assert_array_equal(pairwise_distance(X[:2], X[2:], metric=metric), full[:2, 2:])
 
 
+@pytest.mark.slow
 def test_order_of_the_series_is_the_order_of_rows_and_columns(metric):
     X, order = series(2), [3, 0, 5, 1, 4, 2]
     full = pairwise_distance(X, metric=metric)
@@ -121,6 +123,7 @@ def test_equal_constant_series_are_at_distance_zero(metric):
     np.testing.assert_array_equal(pairwise_distance(np.zeros((3, 2, 8)), metric=metric), 0.0)
 
 
+@pytest.mark.slow
 def test_window_is_taken_where_the_tag_says_so(metric):
     X = series(1)
     if distances.tags(metric)["window"]:

@@ -6,6 +6,8 @@ import pytest
 import naive
 from softclt.distances import pairwise_distance
 
+pytestmark = pytest.mark.slow
+
 
 def gun_point():
     aeon_data = pytest.importorskip("aeon.datasets")

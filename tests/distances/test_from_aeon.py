@@ -39,6 +39,7 @@ def test_all_distances_between_series_are_there_and_those_between_symbols_are_no
     assert {name.removeprefix("aeon:") for name in NAMES} == expected
 
 
+@pytest.mark.slow
 def test_they_are_no_registered_names():
     pairwise_distance(series(1), metric="aeon:msm")
     assert not any(name.startswith("aeon") for name in distances.names())
@@ -46,6 +47,7 @@ def test_they_are_no_registered_names():
 
 @channels
 @every_metric
+@pytest.mark.slow
 def test_values_are_those_of_aeon(metric, d):
     X = series(d)
     expected = by_pairs(X, metric)
@@ -195,6 +197,7 @@ PARAMETERS = [
 
 
 @pytest.mark.parametrize(("metric", "given", "typed"), PARAMETERS)
+@pytest.mark.slow
 def test_parameters_and_window_reach_aeon(metric, given, typed):
     X = series(2)
     got = pairwise_distance(X, metric=metric, **given)
@@ -230,6 +233,7 @@ def test_unknown_parameters_are_refused_with_the_known_ones(metric, known):
         Measure(metric, params={"q": 1})
 
 
+@pytest.mark.slow
 def test_parameters_that_cannot_work_are_named():
     X = series(1)
     with pytest.raises(ValueError, match=r"aeon:msm cannot work with {'c': 'large'}.*wrong type"):

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 import naive
 from softclt.distances import pairwise_distance
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-9}
 LOOP_CELLS = 12_000  # of the plain loops in an example: they are slow
 FEW = settings(deadline=None, derandomize=True, max_examples=40)

@@ -333,6 +333,7 @@ def test_tiles_are_counted_not_timed(monkeypatch, rng, tmp_path):
     assert json.loads((tmp_path / "manifest.json").read_text())["tile"] == 128
 
 
+@pytest.mark.slow
 def test_a_killed_command_goes_on_where_it_was(rng, tmp_path):
     X = rng.standard_normal((300, 1, 500)).cumsum(axis=-1).astype(np.float32)
     np.save(tmp_path / "walks.npy", X)

@@ -126,6 +126,7 @@ def test_small_differences_on_a_high_level_are_not_lost(dtype, rng):
 @channels
 @precisions
 @windows
+@pytest.mark.slow
 def test_sums_and_diagonals_of_pairs_equal_the_loops(d, dtype, window, rng):
     x = random_series(rng, 7, d, [1, 2, 5, 8, 13], dtype)
     y = random_series(rng, 5, d, [1, 4, 9, 16], dtype)
@@ -187,6 +188,7 @@ def test_a_pair_is_the_same_alone_and_among_any_others(dtype, d, window, counted
 @precisions
 @windows
 @pytest.mark.parametrize("lengths", [[24], [5, 24]])
+@pytest.mark.slow
 def test_tiles_and_threads_change_no_bit(dtype, window, lengths, rng, monkeypatch):
     X = [rng.normal(size=(2, rng.choice(lengths))).astype(dtype) for _ in range(37)]
     expected = pairwise_distance(X, window=window, n_jobs=1)
@@ -213,6 +215,7 @@ def test_a_group_of_lanes_is_given_up_once_none_of_them_can_stay_within_the_boun
 
 
 @precisions
+@pytest.mark.slow
 def test_two_threads_at_once_do_not_disturb_each_other(dtype, rng):
     jobs = [random_series(rng, 20, d, [9, 30], dtype) for d in (1, 3, 2, 1)]
 

@@ -94,6 +94,7 @@ def test_a_stack_of_networks_gives_what_each_gives_alone():
 
 @pytest.mark.parametrize("give", [range(7), range(4, 7), range(2), range(3, 5)])
 @pytest.mark.parametrize("dilation", [1, 3, 6, 7, 20])
+@pytest.mark.slow
 def test_gradients_of_the_convolution_are_those_of_its_sums(dilation, give):
     conv = DilatedConv(2, 3, dilation).double()
     x = torch.randn(2, 7, 2, 2, dtype=torch.float64, requires_grad=True)

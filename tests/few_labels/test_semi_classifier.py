@@ -256,6 +256,7 @@ EXPECTED_FAILURES = {
 }
 
 
+@pytest.mark.slow
 def test_scikit_learns_own_checks_pass():
     tiny = {"output_dims": 8, "hidden_dims": 8, "depth": 1, "max_iter": 4, "precision": "float64"}
     classifier = SemiSupervisedClassifier(

@@ -56,6 +56,7 @@ def test_series_of_other_units_have_forecasts_in_their_own():
     np.testing.assert_allclose(forecast[1], forecast[0] * 1000 + 5000, rtol=0.1)
 
 
+@pytest.mark.slow
 def test_intervals_hold_about_their_share_of_new_values():
     inside = []
     for seed in range(6):

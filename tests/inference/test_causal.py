@@ -55,6 +55,7 @@ def series(rng, n_channels, length, missing=0.0):
         (3, 8, 2, 1, 0.0),
     ],
 )
+@pytest.mark.slow
 def test_every_step_equals_its_window_alone(
     rng, mask_padding, depth, context, n_channels, length, missing
 ):

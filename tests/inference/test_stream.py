@@ -19,6 +19,7 @@ def x(rng):
 
 
 @pytest.mark.parametrize("mask_padding", [True, False])
+@pytest.mark.slow
 def test_a_stream_equals_the_batch(x, mask_padding):
     model = fitted(2, mask_padding=mask_padding)
     seen, hidden = model.encode_masked(x[None], context=15)

@@ -32,12 +32,14 @@ def value_and_gradients(loss_of, z1, z2, *rest):
 
 @pytest.mark.parametrize("normalize", [False, True], ids=["", "normalized"])
 @pytest.mark.parametrize("masked", [False, True], ids=["", "masked"])
+@pytest.mark.slow
 def test_gradient_is_exact(loss_of, normalize, masked, path):
     z1, z2 = views(3, 5, 2)
     mask = some_mask(3, 5) if masked else None
     assert torch.autograd.gradcheck(lambda a, b: loss_of(a, b, mask, normalize), (z1, z2))
 
 
+@pytest.mark.slow
 def test_gradient_is_exact_with_leading_axes(path):
     z1, z2 = views(2, 5, 2, lead=(2,))
     weights = assignments(2, lead=(2,)), assignments(5, lead=(2,))
@@ -249,6 +251,7 @@ def test_the_largest_half_precision_embeddings_stay_finite(loss_of):
     assert torch.isfinite(z1.grad).all()
 
 
+@pytest.mark.slow
 def test_float32_is_right_to_five_digits_at_three_thousand_steps():
     z1, z2 = views(1, 3000, 8)
     for loss_of in (
@@ -303,6 +306,7 @@ class LargestTensor(TorchDispatchMode):
 
 @pytest.mark.parametrize("reach", [1, 20, 300])
 @pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.slow
 def test_no_matrix_of_all_steps_is_ever_made(reach, masked, monkeypatch):
     n, t, m, block = 2, 300, 4, 20_000
     monkeypatch.setattr(contrast, "_WHOLE", block)

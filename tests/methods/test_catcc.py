@@ -113,6 +113,7 @@ def test_soft_weights_belong_to_the_rows_of_the_batch(series, y, monkeypatch):
 # ------------------------------------------------------------------------------------------ phases
 
 
+@pytest.mark.slow
 def test_it_tells_classes_apart_from_one_label_each(series, y):
     learner = model(max_iter=40, label_iter=60, lr=3e-3).fit(series, y)
     assert learner.classes_.tolist() == [0, 1]
@@ -127,6 +128,7 @@ class PowerCutError(Exception):
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
+@pytest.mark.slow
 def test_killed_in_any_phase_it_goes_on_to_the_same_bits(number, series, y, tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "_LOOK_EVERY", 2)
     looks = []
@@ -297,6 +299,7 @@ def test_a_model_with_labels_keeps_its_encoder_in_files(series, y, tmp_path):
 # ------------------------------------------------------------------------------------- side by side
 
 
+@pytest.mark.slow
 def test_a_stack_with_labels_of_their_own_is_what_each_is_alone(series, monkeypatch):
     monkeypatch.setattr(CATCC, "_stack_size", lambda self, x: 3)  # four: a stack and one alone
     settings = [

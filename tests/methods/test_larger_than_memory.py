@@ -246,6 +246,7 @@ def test_a_loss_that_is_no_number_names_the_rows_of_the_file(series, stored):
         fitted(stored(series * 1e3), lr=1e12, max_iter=30, scale=None)
 
 
+@pytest.mark.slow
 def test_killed_training_from_a_file_goes_on_to_the_same_bits(series, stored, tmp_path):
     source, parameters = stored(series), SMALL | {"max_iter": 202, "tau_instance": None}
     script = f"""

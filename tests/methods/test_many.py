@@ -47,6 +47,7 @@ def worst(one, other):
 
 
 @pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.slow
 def test_many_equal_each_alone_in_float64_over_50_steps(series, stacked, missing):
     if missing:
         series[2, :, 15:] = np.nan
@@ -60,6 +61,7 @@ def test_many_equal_each_alone_in_float64_over_50_steps(series, stacked, missing
         np.testing.assert_allclose(model.transform(series), alone.transform(series), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_many_equal_each_alone_in_float32_over_10_steps(series, stacked):
     together = fit_many(models(max_iter=10), series)
     for model, alone in zip(together, models(max_iter=10), strict=True):

@@ -52,6 +52,7 @@ def ragged(rng):
 
 
 @every_method
+@pytest.mark.slow
 def test_scikit_learns_own_checks_pass(name):
     results = check_estimator(
         small(name), expected_failed_checks=EXPECTED_FAILURES, on_fail=None, on_skip=None
@@ -63,6 +64,7 @@ def test_scikit_learns_own_checks_pass(name):
 
 
 @every_method
+@pytest.mark.slow
 def test_same_seed_gives_the_same_bits_and_another_seed_others(name, series):
     first, second = (fitted(small(name), series).transform(series) for _ in range(2))
     np.testing.assert_array_equal(first, second)
@@ -105,6 +107,7 @@ def test_clone_pickle_and_files_keep_the_model(name, series, tmp_path):
 
 
 @every_method
+@pytest.mark.slow
 def test_it_works_in_a_pipeline_and_a_grid_search(name, series):
     y = np.arange(12) % 2
     pipeline = make_pipeline(small(name), SVC())
@@ -156,6 +159,7 @@ def test_other_channels_than_fitted_are_refused(name, series):
 
 
 @every_method
+@pytest.mark.slow
 def test_more_channels_than_steps_warn_of_swapped_axes(name, rng):
     with pytest.warns(UserWarning, match="from_channels_last"):
         fitted(small(name), rng.normal(size=(5, 20, 6)))

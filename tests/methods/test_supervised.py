@@ -70,6 +70,7 @@ def test_a_share_of_steps_alone_is_refused_where_an_encoder_learns_through_it(se
 
 @both
 @pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.slow
 def test_one_label_a_class_is_enough(name, frozen, series):
     learner = fitted(name, series, lr=1e-2)
     lesson = Lesson("any", frozen=frozen, n_steps=60)

@@ -264,6 +264,7 @@ STACK = [
 
 @pytest.mark.parametrize("shared", [{}, {"lambda_aux": 0.0}, {"aux_temperature": 0.2}])
 @pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.slow
 def test_a_stack_is_what_each_is_alone(series, monkeypatch, shared, missing):
     monkeypatch.setattr(TSTCC, "_stack_size", lambda self, x: 100)
     series = series.copy()

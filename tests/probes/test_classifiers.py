@@ -38,6 +38,7 @@ def test_c_is_searched_from_50_series_and_5_a_class_on(monkeypatch, rng, n, n_cl
 
 @pytest.mark.parametrize("apart", [0.0, 0.3, 0.7, 5.0])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.slow
 def test_the_grid_has_nine_values_and_the_search_is_scikit_learns(rng, apart, dtype):
     assert C_GRID == (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
     y = np.arange(60) % 3

@@ -68,6 +68,7 @@ def test_soft_and_hard_are_panels_of_one_picture(tmp_path, rng):
     assert [p.name for p in path.parent.iterdir()] == ["figure.png"]
 
 
+@pytest.mark.slow
 def test_figures_need_no_pyplot():
     code = (
         "import sys; from softclt.reports import figures; "

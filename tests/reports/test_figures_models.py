@@ -127,6 +127,7 @@ def test_hard_and_soft_differ_in_the_taus_alone_and_start_alike(study):
 
 
 @pytest.mark.parametrize("name", figures.names())
+@pytest.mark.slow
 def test_every_figure_says_what_it_rests_on(name, study):
     title, caption, figure = figures[name](study)
     assert title
@@ -138,6 +139,7 @@ def test_every_figure_says_what_it_rests_on(name, study):
         assert caption.endswith("Computed, not learned: no data.")
 
 
+@pytest.mark.slow
 def test_figures_come_in_the_order_asked_for_and_share_their_models(data):
     fits = []
 
@@ -157,6 +159,7 @@ def test_an_unknown_figure_is_refused_before_any_work():
         figures_for_page(["training", "tsne"])
 
 
+@pytest.mark.slow
 def test_series_of_varying_length_with_holes_and_no_labels_can_be_drawn(rng):
     from softclt.data import Dataset
 

@@ -230,6 +230,7 @@ def test_optuna_is_asked_for_by_name_where_it_is_missing(model, data, monkeypatc
         select(model, data.X_train, data.y_train, search="optuna")
 
 
+@pytest.mark.slow
 def test_optuna_searches_ranges_and_begins_with_the_models_own(model, data):
     pytest.importorskip("optuna")
     ranges = {"tau_instance": (1.0, 50.0), "alpha": [0.25, 0.5]}

@@ -55,6 +55,7 @@ def hidden_shuffled(data, rows):
 
 
 @pytest.mark.parametrize("classifier", ["svm", "auto", "fine-tune"])
+@pytest.mark.slow
 def test_hidden_and_test_labels_change_no_prediction(data, classifier):
     shown = {"10": draw_labels(data.y_train, 10)}
     ((first, _),) = predict_from([clone(MODEL)], data, [shown], classifier)
@@ -65,6 +66,7 @@ def test_hidden_and_test_labels_change_no_prediction(data, classifier):
 
 
 @pytest.mark.parametrize("name", [name for name in ("tstcc", "catcc") if name in methods])
+@pytest.mark.slow
 def test_methods_with_networks_of_their_own_see_no_hidden_label_either(data, name):
     known = methods[name]().get_params()
     small = {"max_epochs": 1, "widths": (4, 4, 8), "hidden_dims": 8, "timesteps": 3}
@@ -130,6 +132,7 @@ def test_data_without_test_labels_are_refused(data):
         run(Dataset(data.X_train, data.y_train))
 
 
+@pytest.mark.slow
 def test_many_models_score_as_each_alone_and_share_a_first_phase(data, monkeypatch):
     monkeypatch.setattr(RepresentationLearner, "_stack_size", lambda self, x: 100)
     fitted = []

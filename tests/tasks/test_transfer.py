@@ -73,6 +73,7 @@ def test_fine_tuning_starts_from_the_source_for_several_channels_too():
 
 
 @pytest.mark.parametrize("mode", transfer.MODES)
+@pytest.mark.slow
 def test_test_labels_change_no_prediction(mode, predictions):
     data = group()
     other = replace(data, y_test=np.random.default_rng(5).permutation(data.y_test))
@@ -197,6 +198,7 @@ def test_wrong_options_are_told(options, message):
 
 
 @pytest.mark.parametrize("mode", ["fine-tune", "probe", "direct"])
+@pytest.mark.slow
 def test_many_models_score_as_each_alone(mode, monkeypatch):
     monkeypatch.setattr(RepresentationLearner, "_stack_size", lambda self, x: 100)
     tiny = {"widths": (4, 8), "hidden_dims": 8, "timesteps": 2, "batch_size": 16, "max_iter": 5}

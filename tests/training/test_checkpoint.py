@@ -74,6 +74,7 @@ def interrupted(learner, series, folder, step=15, **options):
 
 
 @pytest.mark.parametrize("params", [{}, {"distance_mode": "lazy"}, {"precision": "float64"}])
+@pytest.mark.slow
 def test_going_on_from_a_checkpoint_ends_with_the_same_bits(series, tmp_path, params, caplog):
     interrupted(model(**params), series, tmp_path)
     gone_on = model(**params).fit(series, checkpoint=tmp_path)
@@ -82,6 +83,7 @@ def test_going_on_from_a_checkpoint_ends_with_the_same_bits(series, tmp_path, pa
 
 
 @pytest.mark.parametrize(("stack_size", "n_looks"), [(1, 7), (2, 7), (100, 3)])
+@pytest.mark.slow
 def test_many_go_on_to_the_same_bits(series, tmp_path, monkeypatch, stack_size, n_looks):
     monkeypatch.setattr(RepresentationLearner, "_stack_size", lambda self, x: stack_size)
 
@@ -108,6 +110,7 @@ def test_many_go_on_to_the_same_bits(series, tmp_path, monkeypatch, stack_size, 
         assert_same_bits(one, other)
 
 
+@pytest.mark.slow
 def test_a_second_fit_goes_on_to_the_same_bits(series, tmp_path):
     straight = model(warm_start=True).fit(series).fit(series)
     halves = model(warm_start=True).fit(series)
@@ -121,6 +124,7 @@ def test_a_second_fit_goes_on_to_the_same_bits(series, tmp_path):
 
 
 @pytest.mark.parametrize("rule", ["steps", "seconds"])
+@pytest.mark.slow
 def test_a_killed_process_goes_on_to_the_same_bits(series, tmp_path, rule):
     np.save(tmp_path / "x.npy", series)
     program = textwrap.dedent(
@@ -190,6 +194,7 @@ def test_without_a_seed_the_kept_one_holds(series, tmp_path):
         ({"depth": 3}, "models.0.depth is 2 there and 3 here"),
     ],
 )
+@pytest.mark.slow
 def test_a_checkpoint_of_other_parameters_is_refused(series, tmp_path, change, what):
     interrupted(model(), series, tmp_path)
     before = (tmp_path / "stack-0.safetensors").read_bytes()
@@ -312,6 +317,7 @@ def loss_that_breaks(at, monkeypatch):
     monkeypatch.setattr(TS2Vec, "_loss", loss)
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_no_number_names_step_and_rows_and_is_never_kept(
     series, tmp_path, monkeypatch, caplog
 ):

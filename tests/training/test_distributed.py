@@ -16,6 +16,8 @@ from softclt import fit_many, load_model
 from softclt.methods.learner import RepresentationLearner
 from softclt.training import current_group
 
+pytestmark = pytest.mark.slow
+
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "USE_LIBUV": "0"}
 

@@ -95,6 +95,7 @@ def test_lines_that_went_missing_are_written_again(series, tmp_path, damage):
     assert_complete(tmp_path, model().fit(series, checkpoint=tmp_path))
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_no_line_twice_and_none_torn(series, tmp_path):
     np.save(tmp_path / "x.npy", series)
     program = textwrap.dedent(

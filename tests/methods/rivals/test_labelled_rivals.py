@@ -116,6 +116,7 @@ def test_wrong_uses_are_told_what_to_do(method, rng):
 
 
 @every_one
+@pytest.mark.slow
 def test_a_stack_with_labels_of_their_own_is_what_each_is_alone(method, rng, monkeypatch):
     monkeypatch.setattr(RepresentationLearner, "_stack_size", lambda self, x: 3)
     sizes = []

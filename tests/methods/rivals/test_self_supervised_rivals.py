@@ -43,6 +43,7 @@ def test_training_lowers_the_loss(method, walks):
 
 
 @pytest.mark.parametrize("method", [SimCLR, CPC, SSLECG])
+@pytest.mark.slow
 def test_a_stack_of_seeds_is_what_each_is_alone(method, walks, monkeypatch):
     monkeypatch.setattr(method, "_stack_size", lambda self, x: 100)
     settings = [{"random_state": 0}, {"random_state": 1}]
