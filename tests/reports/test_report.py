@@ -245,10 +245,8 @@ def test_the_papers_value_stands_beside_ours(report):
 
 
 def test_suites_and_rows_that_stand_beside_the_paper_exist():
-    folder = Path(softclt.__file__).parent
-    if not (folder / "suites.toml").is_file():
-        pytest.skip("no suites are shipped")
-    suites = tomllib.loads((folder / "suites.toml").read_text(encoding="utf-8"))
+    file = Path(softclt.__file__).parent / "bench" / "suites.toml"
+    suites = tomllib.loads(file.read_text(encoding="utf-8"))
     for name in paper._tables():
         known = suites[name]["configurations"]
         for entry in paper.printed(name):
