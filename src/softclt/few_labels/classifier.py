@@ -319,10 +319,10 @@ def fit_classifiers(
         elif classifier.pretrained is not None:
             adopt(learner, classifier.pretrained)
         else:
-            learner._title = FIRST_PHASE
             alone.append(learner)
     if alone:
-        fit_many(alone, X, checkpoint=folder and phase_folder(folder, 1, FIRST_PHASE))
+        first = folder and phase_folder(folder, 1, FIRST_PHASE)
+        fit_many(alone, X, checkpoint=first, title=FIRST_PHASE)
     for (kind, own_classifier), places in from_labels.items():
         if len(places) == 1:
             (i,) = places

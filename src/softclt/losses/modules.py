@@ -10,7 +10,7 @@ from softclt.losses import functional
 from softclt.validation import check_range
 
 
-class _InstancePolicy(nn.Module):
+class InstancePolicy(nn.Module):
     """Turns normalised distances into instance weights."""
 
     def __init__(self, tau: float | None, alpha: float, assignment: str) -> None:
@@ -47,7 +47,7 @@ class _InstancePolicy(nn.Module):
         return f"tau={self.tau}, alpha={self.alpha}, assignment={self.assignment!r}"
 
 
-class _TemporalPolicy(nn.Module):
+class TemporalPolicy(nn.Module):
     """Makes the weights by lag of a length and level."""
 
     def __init__(self, tau: float | None, assignment: str, growth: float, cut: float) -> None:
@@ -117,7 +117,7 @@ class SoftInstanceLoss(nn.Module):
         normalize_weights: bool = False,
     ) -> None:
         super().__init__()
-        self.instance = _InstancePolicy(tau_instance, alpha, instance_assignment)
+        self.instance = InstancePolicy(tau_instance, alpha, instance_assignment)
         self.normalize_weights = normalize_weights
 
     def forward(
@@ -152,7 +152,7 @@ class SoftTemporalLoss(nn.Module):
         weight_cut: float = 0.0,
     ) -> None:
         super().__init__()
-        self.temporal = _TemporalPolicy(tau_temporal, temporal_assignment, 1, weight_cut)
+        self.temporal = TemporalPolicy(tau_temporal, temporal_assignment, 1, weight_cut)
         self.normalize_weights = normalize_weights
 
     def forward(self, z1: Tensor, z2: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -199,8 +199,8 @@ class SoftContrastiveLoss(nn.Module):
     ) -> None:
         super().__init__()
         check_range(lam, "lam", 0, 1)
-        self.instance = _InstancePolicy(tau_instance, alpha, instance_assignment)
-        self.temporal = _TemporalPolicy(tau_temporal, temporal_assignment, tau_growth, weight_cut)
+        self.instance = InstancePolicy(tau_instance, alpha, instance_assignment)
+        self.temporal = TemporalPolicy(tau_temporal, temporal_assignment, tau_growth, weight_cut)
         self.lam, self.hierarchical, self.normalize_weights = lam, hierarchical, normalize_weights
 
     def forward(

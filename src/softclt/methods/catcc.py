@@ -22,10 +22,10 @@ from softclt.losses.contextual import supervised_contrast
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
 from softclt.methods.learner import RepresentationLearner, methods
-from softclt.methods.many import late_weights
+from softclt.methods.many import fit_many, late_weights
 from softclt.methods.partial_labels import PartialLabels, read_labels
 from softclt.methods.signature import with_parameters_of
-from softclt.methods.stacks import chunks, stackable
+from softclt.methods.stacks import chunks, speaker, stackable
 from softclt.methods.supervised import (
     Lesson,
     class_probabilities,
@@ -78,8 +78,9 @@ class CATCC(LabelLearner, TSTCC):
             class-aware phase. The original has pseudo-labels for all.
         label_iter: Steps of the phases on labels; None takes 40 passes over the labelled series, at
             least 200 steps.
-        parameters: Those of `TSTCC`. ``max_iter`` and ``max_epochs`` are those of the
-            self-supervised and the class-aware phase each; ``warm_start`` is for fits without y.
+        max_iter: Steps of the self-supervised and of the class-aware phase each.
+        max_epochs: Passes over the data, of these two phases each.
+        warm_start: Go on from the last fit instead of starting again; for fits without y.
 
     Attributes:
         module_: The network after the last phase that changed it.
@@ -222,8 +223,8 @@ class CATCC(LabelLearner, TSTCC):
             if PHASES[0] not in asked:
                 check_ended(call.folder, 1, PHASES[0])
             first = self.first_phase()
-            first._title = PHASES[0]
-            first.fit(call.X, None, call.distances, call.times, folder, call.callbacks)
+            given = call.distances, call.times
+            fit_many([first], call.X, None, *given, folder, call.callbacks, title=PHASES[0])
             adopt(self, first, first.seed_)
         self.__dict__.pop("training_state_", None)
         self.history_["phases"] = {}
@@ -312,10 +313,10 @@ def _class_aware(
     n_steps = lead._n_steps(seen.size, len(seen))
 
     soft = any(model._is_soft_between_series() for model in models) and len(seen) > 1
-    shares = [model.lam for model in models]
+    shares = [model._instance_share() for model in models]
     codes = np.stack([model.pseudo_labels_ for model in models])
     task = Course(
-        objective=lead._class_aware_loss,
+        objective=speaker(models)._class_aware_loss,
         x=x,
         weights=late_weights(models, seen, call.distances, n_steps, x) if soft else None,
         temporal=stacked_temporal([model._temporal_weights(x) for model in models]),

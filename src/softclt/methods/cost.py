@@ -8,11 +8,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from softclt.assignments import instance_weights
 from softclt.encoders import CoSTEncoder, Encoder
-from softclt.losses import SoftContrastiveLoss, functional
+from softclt.losses import functional
 from softclt.losses.queue import soft_queue_loss
-from softclt.methods.learner import RepresentationLearner, methods
+from softclt.methods.learner import methods
+from softclt.methods.signature import with_parameters_of
+from softclt.methods.soft import SoftInTimeLearner
 from softclt.training import Batch, StepDraws, Stream
 from softclt.training import views as augment
 from softclt.validation import check_range
@@ -23,7 +24,7 @@ MOMENTUM, WEIGHT_DECAY = 0.9, 1e-4  # of SGD
 
 
 @methods.register("cost")
-class CoST(RepresentationLearner):
+class CoST(SoftInTimeLearner):
     """Trend and season side by side, by contrast in time and in frequency; soft by default.
 
     ``tau_instance=None, tau_temporal=None`` is the original CoST (Woo et al., ICLR 2022). Its loss
@@ -49,40 +50,14 @@ class CoST(RepresentationLearner):
         hidden_dims: Channels inside the dilated convolutions.
         depth: Their residual blocks before the last.
         kernel_sizes: Steps that the trend's convolutions see; their mean is the trend.
-        tau_instance: Sharpness of the soft assignment between series; None is hard.
-        tau_temporal: Sharpness of the soft assignment between steps; None is hard.
-        alpha: Upper bound of the weight between two different series.
         season_weight: Of the season's loss.
-        instance_assignment: sigmoid, gaussian, laplacian, linear or hard.
-        temporal_assignment: sigmoid, gaussian, laplacian, linear, neighbor or hard.
-        normalize_weights: Divide the weights of each anchor by their sum.
-        weight_cut: Temporal weights below it become 0.
         queue_size: Keys of earlier batches that the trend is contrasted with.
         key_momentum: Share of itself that the keys' network keeps at each step.
         temperature: Of the trend's loss.
-        distance: Between series; see `TS2Vec`, also for the next four.
-        distance_params: Of the distance.
-        distance_scale: ``series`` scales each series to [0, 1] before distances are taken.
-        distance_normalize: minmax, max or column.
-        distance_mode: auto, dense or lazy.
-        scale: ``channel`` removes mean and standard deviation of each channel of the training data;
-            None takes values as they are.
-        mask_padding: Padded and missing steps take no part in losses, layers and pooling.
-        pooling: Of steps to one vector: max, mean, positive (share of steps above 0), or several
-            side by side, as in ``max+mean+positive``.
         layers: Read out trend and season, or all blocks below as well.
         batch_size: Series in a batch; fewer series come several times.
         lr: Learning rate of SGD.
-        lr_schedule: How it changes over the steps of a fit; see `TS2Vec`.
-        max_iter: Steps of training; None takes 200 for up to 100,000 values and 600 above, unless
-            max_epochs is given. 0 is the untrained encoder.
-        max_epochs: Passes over the data.
         max_train_length: Steps of the season's windows; longer series are cut into sections.
-        warm_start: Go on from the last fit instead of starting again.
-        device: auto, cpu or cuda.
-        precision: auto, float32, float64 or bfloat16; see `TS2Vec`.
-        random_state: Seed; the same seed gives the same model on a CPU.
-        progress: Show a bar.
 
     Attributes:
         module_: The encoder after the last step.
@@ -100,6 +75,9 @@ class CoST(RepresentationLearner):
     _averages = False
     _repeats = True
 
+    @with_parameters_of(
+        SoftInTimeLearner, batch_size=128, lr_schedule="cosine", max_train_length=201
+    )
     def __init__(
         self,
         *,
@@ -107,73 +85,21 @@ class CoST(RepresentationLearner):
         hidden_dims: int = 64,
         depth: int = 10,
         kernel_sizes: Sequence[int] = (1, 2, 4, 8, 16, 32, 64, 128),
-        tau_instance: float | None = 20.0,
-        tau_temporal: float | None = 1.0,
-        alpha: float = 0.5,
         season_weight: float = 5e-4,
-        instance_assignment: str = "sigmoid",
-        temporal_assignment: str = "sigmoid",
-        normalize_weights: bool = False,
-        weight_cut: float = 0.0,
         queue_size: int = 256,
         key_momentum: float = 0.999,
         temperature: float = 0.07,
-        distance: Any = "dtw",
-        distance_params: dict[str, Any] | None = None,
-        distance_scale: str | None = None,
-        distance_normalize: str = "minmax",
-        distance_mode: str = "auto",
-        scale: str | None = "channel",
-        mask_padding: bool = True,
-        pooling: str = "max",
-        layers: str = "last",
-        batch_size: int = 128,
-        lr: float = 1e-3,
-        lr_schedule: str = "cosine",
-        max_iter: int | None = None,
-        max_epochs: int | None = None,
-        max_train_length: int = 201,
-        warm_start: bool = False,
-        device: str = "auto",
-        precision: str = "auto",
-        random_state: Any = None,
-        progress: bool = False,
+        **parameters: Any,
     ) -> None:
+        super().__init__(**parameters)
         self.output_dims = output_dims
         self.hidden_dims = hidden_dims
         self.depth = depth
         self.kernel_sizes = kernel_sizes
-        self.tau_instance = tau_instance
-        self.tau_temporal = tau_temporal
-        self.alpha = alpha
         self.season_weight = season_weight
-        self.instance_assignment = instance_assignment
-        self.temporal_assignment = temporal_assignment
-        self.normalize_weights = normalize_weights
-        self.weight_cut = weight_cut
         self.queue_size = queue_size
         self.key_momentum = key_momentum
         self.temperature = temperature
-        self.distance = distance
-        self.distance_params = distance_params
-        self.distance_scale = distance_scale
-        self.distance_normalize = distance_normalize
-        self.distance_mode = distance_mode
-        self.scale = scale
-        self.mask_padding = mask_padding
-        self.pooling = pooling
-        self.layers = layers
-        self.batch_size = batch_size
-        self.lr = lr
-        self.lr_schedule = lr_schedule
-        self.max_iter = max_iter
-        self.max_epochs = max_epochs
-        self.max_train_length = max_train_length
-        self.warm_start = warm_start
-        self.device = device
-        self.precision = precision
-        self.random_state = random_state
-        self.progress = progress
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -191,14 +117,6 @@ class CoST(RepresentationLearner):
         check_range(self.season_weight, "season_weight", 0)
         check_range(self.key_momentum, "key_momentum", 0, 1)
         check_range(self.temperature, "temperature", 0, open_low=True)
-        self._criterion = SoftContrastiveLoss(
-            tau_instance=self.tau_instance,
-            tau_temporal=self.tau_temporal,
-            alpha=self.alpha,
-            instance_assignment=self.instance_assignment,
-            temporal_assignment=self.temporal_assignment,
-            weight_cut=self.weight_cut,
-        )
 
     def _build(self, n_channels: int) -> Encoder:
         return CoSTEncoder(
@@ -214,13 +132,6 @@ class CoST(RepresentationLearner):
 
     def _optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.SGD(parameters, lr=self.lr, momentum=MOMENTUM, weight_decay=WEIGHT_DECAY)
-
-    def _instance_weights(self, distances: Tensor) -> Tensor | None:
-        return instance_weights(distances, self.tau_instance, self.alpha, self.instance_assignment)
-
-    def _temporal_weights(self, z: Tensor) -> functional.TemporalWeights | None:
-        weights: functional.TemporalWeights | None = self._criterion.temporal(z)
-        return weights
 
     def _loss(self, module: Encoder, batch: Batch, draws: StepDraws) -> Tensor:
         module = cast(CoSTEncoder, module)

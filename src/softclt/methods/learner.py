@@ -17,13 +17,13 @@ from torch import Tensor, nn
 from softclt import inference, persistence
 from softclt.data.preparation import Float32s, Float64s, apply_scale
 from softclt.data.sources import left_on_disk
-from softclt.distances.batches import MODES, NORMALIZATIONS
 from softclt.encoders import Encoder
 from softclt.inference import causal
 from softclt.inference.stream import CausalStream
 from softclt.losses.functional import TemporalWeights
 from softclt.methods.feeding import encode_source
 from softclt.methods.presets import preset
+from softclt.methods.signature import tell_parameters
 from softclt.registry import Registry
 from softclt.training import Batch, Callback, StepDraws, TrainingState
 from softclt.training.checkpoint import put_back, tensors_of, under
@@ -51,41 +51,48 @@ class SeriesTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-#: Parameters that differ between the models of a stack in any method that has them.
-SOFTNESS_AND_SEED = frozenset(
-    [
-        "tau_instance",
-        "tau_temporal",
-        "alpha",
-        "lam",
-        "instance_assignment",
-        "temporal_assignment",
-        "tau_growth",
-        "weight_cut",
-        "random_state",
-        "progress",
-    ]
-)
-
-
 class RepresentationLearner(SeriesTransformer):
-    """``fit``, ``transform``, ``encode`` and files; a method adds ``__init__`` and some hooks.
+    """``fit``, ``transform``, ``encode`` and files; a method adds two hooks, or some more.
 
-    The hooks are ``_build`` (the network), ``_loss`` (of a batch), ``_instance_weights`` (soft
-    assignments from normalised distances), ``_temporal_weights`` and ``_optimizer``; ``_averages``:
-    the model is the mean of all iterates, not the last; ``_repeats``: fewer series than a batch has
-    come several times in it. Models that differ only in the parameters that ``_varies`` names are
-    trained as one stack: ``_loss`` is asked of the first of them, for all. The parameters used here
-    are documented in TS2Vec.
+    The two are ``_build`` (the network) and ``_loss`` (of a batch). ``_optimizer`` and ``_layout``
+    are there to be changed; so is ``_averages``: the model is the mean of all iterates, not the
+    last; and ``_repeats``: fewer series than a batch has come several times in it. Soft assignments
+    come with `SoftLearner`. A method with parameters of its own has an ``__init__`` that stores
+    them and passes the others on: see `with_parameters_of`.
+
+    With ``_stacks``, models that differ in nothing but what ``_differing`` names (of a class and
+    its bases together) take their steps as one stack: ``_loss`` is asked of one of them, for all,
+    and what differs comes with the batch. Reading it from ``self`` is an error in a stack.
+
+    Args:
+        scale: ``channel`` removes mean and standard deviation of each channel of the training data;
+            None takes values as they are.
+        mask_padding: Padded and missing steps take no part in losses, layers and pooling.
+        pooling: Of steps to one vector: max, mean, positive (share of steps above 0), or several
+            side by side, as in ``max+mean+positive``.
+        layers: Read out the last block, or all of them side by side.
+        batch_size: Series in a batch.
+        lr: Learning rate.
+        lr_schedule: How it changes over the steps of a fit: constant, linear (falls to 0), cosine
+            (likewise, slowly at both ends) or warmup-cosine (rises over a tenth of them before).
+        max_iter: Steps of training; None takes 200 for up to 100,000 values and 600 above, unless
+            max_epochs is given. 0 is the untrained encoder.
+        max_epochs: Passes over the data.
+        max_train_length: Longer series are cut into sections.
+        warm_start: Go on from the last fit instead of starting again.
+        device: auto, cpu or cuda.
+        precision: auto (float32; on a GPU the network's products in TF32), float32, float64, or
+            bfloat16 (arithmetic; losses stay float32).
+        random_state: Seed; the same seed gives the same model on a CPU.
+        progress: Show a bar.
     """
 
-    _varies: frozenset[str] = frozenset()
+    _stacks = False
+    _differing: frozenset[str] = frozenset(["random_state", "progress"])
     _numbers_a_step = 20_000  # that training keeps for each step of a series in a batch, about
     _averages = True
     _by_time = False  # whether the loss looks at the times of unevenly spaced steps
     _repeats = False
-    _title = "training"  # of its bar; a phase among others has its own
-    lam = 0.5  # for the loss of a method that has no such parameter
 
     n_features_in_: int
     scale_: tuple[Float64s, Float64s] | None
@@ -97,18 +104,62 @@ class RepresentationLearner(SeriesTransformer):
     module_: Encoder
     training_state_: TrainingState
 
+    def __init__(
+        self,
+        *,
+        scale: str | None = "channel",
+        mask_padding: bool = True,
+        pooling: str = "max",
+        layers: str = "last",
+        batch_size: int = 8,
+        lr: float = 1e-3,
+        lr_schedule: str = "constant",
+        max_iter: int | None = None,
+        max_epochs: int | None = None,
+        max_train_length: int = 3000,
+        warm_start: bool = False,
+        device: str = "auto",
+        precision: str = "auto",
+        random_state: Any = None,
+        progress: bool = False,
+    ) -> None:
+        self.scale = scale
+        self.mask_padding = mask_padding
+        self.pooling = pooling
+        self.layers = layers
+        self.batch_size = batch_size
+        self.lr = lr
+        self.lr_schedule = lr_schedule
+        self.max_iter = max_iter
+        self.max_epochs = max_epochs
+        self.max_train_length = max_train_length
+        self.warm_start = warm_start
+        self.device = device
+        self.precision = precision
+        self.random_state = random_state
+        self.progress = progress
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        tell_parameters(cls)
+
     @abstractmethod
     def _build(self, n_channels: int) -> Encoder: ...
 
     @abstractmethod
     def _loss(self, module: Encoder, batch: Batch, draws: StepDraws) -> Tensor: ...
 
-    @abstractmethod
-    def _instance_weights(self, distances: Tensor) -> Tensor | None: ...
+    def _instance_weights(self, distances: Tensor) -> Tensor | None:
+        """Soft assignments from normalised distances; None is hard."""
+        return None
 
     def _temporal_weights(self, z: Tensor) -> TemporalWeights | None:
         """For the loss, in the precision and on the device of z; None is hard."""
         return None
+
+    def _instance_share(self) -> float:
+        """Of the loss between series in that of a batch; the rest is the loss in time."""
+        return 0.5
 
     def _optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """Of a network. Its step has to be proportional to its rate, and fit for a CUDA graph."""
@@ -128,9 +179,6 @@ class RepresentationLearner(SeriesTransformer):
 
     def _check_parameters(self) -> None:
         check_choice(self.scale, (None, "channel"), "scale")
-        check_choice(self.distance_scale, (None, "series"), "distance_scale")
-        check_choice(self.distance_mode, MODES, "distance_mode")
-        check_choice(self.distance_normalize, NORMALIZATIONS, "distance_normalize")
         inference.check_pooling(self.pooling)
         check_choice(self.layers, inference.LAYERS, "layers")
         check_choice(self.precision, (*PRECISIONS, HALF_PRECISION), "precision")

@@ -30,7 +30,8 @@ from softclt.distances.of_sets import SetDistances
 from softclt.distances.store import matrix_of
 from softclt.identity import settings_key
 from softclt.methods.feeding import feed_distances, prepare_feed
-from softclt.methods.stacks import chunks, stackable
+from softclt.methods.soft import SoftLearner
+from softclt.methods.stacks import chunks, speaker, stackable
 from softclt.methods.weights import BatchWeights, stacked_temporal
 from softclt.training.callbacks import Callback
 from softclt.training.checkpoint import Checkpoint, kept_seeds, stack_files
@@ -64,6 +65,8 @@ def fit_many(
     times: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
     callbacks: Sequence[Callback] = (),
+    *,
+    title: str = "training",
 ) -> list[Model]:
     """Fit models on the same series, those that share an architecture side by side.
 
@@ -81,6 +84,7 @@ def fit_many(
         times: See ``fit``. Where they are uneven, models are trained one after the other.
         checkpoint: Folder; see ``fit``. Stacks that are done are not trained again.
         callbacks: See ``fit``; each stack calls them, and one that returns True ends that stack.
+        title: Of the bar.
 
     Example:
         >>> from softclt import TS2Vec
@@ -98,7 +102,7 @@ def fit_many(
     source = left_on_disk(X)
     X = X if source is None else source
     files, processes = stack_files(checkpoint), current_group()
-    call = _Call(X, distances, times, files, tuple(callbacks), processes, numbers)
+    call = _Call(X, distances, times, files, tuple(callbacks), processes, numbers, title)
     for group in stackable(models):
         _fit_group(group, call)
     return models
@@ -115,6 +119,7 @@ class _Call:
     callbacks: Sequence[Callback]
     group: Group
     numbers: dict[int, int]  # of each model, by its id
+    title: str
     between: dict[Any, BatchDistances | SetDistances | None] = field(default_factory=dict)
 
     @cached_property
@@ -181,7 +186,7 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
                 between = _distances(models, series, call, n_steps, device)
             distance_seconds += time.perf_counter() - start
             course = _course(own, seeds, rates, seen, between, call.group)
-            facts = _train(own, state, course, between, checkpoint, call.callbacks)
+            facts = _train(own, state, course, between, checkpoint, call)
             for fact in facts:
                 fact["seconds"]["distances"] = distance_seconds
             if checkpoint is not None:
@@ -207,9 +212,9 @@ def _course(
     weights = None
     if between is not None and any(model._is_soft_between_series() for model in models):
         weights = BatchWeights(between, [model._instance_weights for model in models], x.dtype)
-    shares = [model.lam for model in models]
+    shares = [model._instance_share() for model in models]
     return Course(
-        objective=lead._loss,
+        objective=speaker(models)._loss,
         x=x,
         weights=weights,
         temporal=stacked_temporal([model._temporal_weights(x) for model in models]),
@@ -233,15 +238,15 @@ def _train(
     course: Course,
     between: BatchDistances | SetDistances | None,
     checkpoint: Checkpoint | None,
-    callbacks: Sequence[Callback],
+    call: _Call,
 ) -> list[dict[str, Any]]:
     """Train a stack to the end of its rates: what to say of each model, besides its losses."""
     lead, start = models[0], time.perf_counter()
     rates, weights = course.rates, course.weights
     assert rates is not None
     state.optimizer.param_groups[0]["lr"] = rates.lr[0]  # not that of an earlier fit
-    n_steps, title = rates.last - state.step, lead._title
-    fit_loop(state, course, n_steps, lead.progress, checkpoint, callbacks, title=title)
+    n_steps = rates.last - state.step
+    fit_loop(state, course, n_steps, lead.progress, checkpoint, call.callbacks, title=call.title)
     seconds = time.perf_counter() - start
     facts = []
     for model in models:
@@ -378,7 +383,12 @@ def _distances(
     lead, sections = models[0], series.sections
     if not any(model._is_soft_between_series() for model in models):
         return None
-    key = settings_key([getattr(lead, name, None) for name in _OF_DISTANCES])
+    if not isinstance(lead, SoftLearner):
+        raise TypeError(
+            f"{type(lead).__name__} has instance weights, but no parameters of distances; "
+            "derive it from SoftLearner"
+        )
+    key = settings_key([getattr(lead, name) for name in _OF_DISTANCES])
     if key not in call.between:
         if len(sections) == 1:
             warnings.warn(
@@ -394,7 +404,7 @@ def _distances(
 
 
 def batch_distances(
-    model: Model, seen: Float32s | Feed, given: Any, n_steps: int, device: torch.device
+    model: SoftLearner, seen: Float32s | Feed, given: Any, n_steps: int, device: torch.device
 ) -> BatchDistances | SetDistances:
     """Distances of any batch of the series that a network sees, as its method wants them.
 
@@ -423,7 +433,7 @@ def batch_distances(
 
 
 def late_weights(
-    models: Sequence[Model], seen: Float32s, given: Any, n_steps: int, x: Tensor
+    models: Sequence[SoftLearner], seen: Float32s, given: Any, n_steps: int, x: Tensor
 ) -> Weights:
     """Instance weights of batches, made when one asks: a phase that has ended needs none.
 

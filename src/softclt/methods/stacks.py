@@ -1,5 +1,6 @@
 """Which models can take their steps side by side, and how many at a time."""
 
+import copy
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,11 +24,26 @@ def stackable(models: Sequence[Model]) -> Iterator[list[Model]]:
 
 def stack_key(model: Model) -> tuple[type[Model], str] | None:
     """The same for models that can be stacked; None for one that cannot be with any."""
-    if not model._varies:
+    if not model._stacks:
         return None
+    differing = may_differ(type(model))
     params = model.get_params(deep=False).items()
-    shared = {name: value for name, value in params if name not in model._varies}
+    shared = {name: value for name, value in params if name not in differing}
     return type(model), settings_key(shared)
+
+
+def may_differ(kind: type["RepresentationLearner"]) -> frozenset[str]:
+    """Parameters in which the models of a stack may differ: what its classes say together."""
+    return frozenset().union(*(vars(base).get("_differing", ()) for base in kind.__mro__))
+
+
+def speaker(models: Sequence[Model]) -> Model:
+    """A copy to ask for the loss of a stack; it has no parameter in which the models differ."""
+    one = copy.copy(models[0])
+    for name in may_differ(type(one)) & set(one.get_params(deep=False)):
+        if len({settings_key(getattr(model, name)) for model in models}) > 1:
+            delattr(one, name)
+    return one
 
 
 def chunks(items: Sequence[int], size: int) -> Iterator[Sequence[int]]:

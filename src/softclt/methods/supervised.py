@@ -174,7 +174,6 @@ def _teach(
         x=x,
         weights=None,
         temporal=None,
-        lam=learner.lam,
         seeds=[pupil.seed for pupil in pupils],
         batch_size=learner.batch_size,
         max_length=x.shape[-1],

@@ -99,11 +99,11 @@ class Course:
     x: Tensor
     weights: Weights | None
     temporal: TemporalWeights | None
-    lam: float | Tensor
     seeds: Sequence[int]
     batch_size: int
     max_length: int
     layout: Callable[[int, int], Hashable]
+    lam: float | Tensor = 0.5
     precision: str = "auto"
     rates: LearningRates | None = None
     group: Group = field(default_factory=Group)

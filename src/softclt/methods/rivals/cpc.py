@@ -29,8 +29,9 @@ class CPC(Rival):
     Args:
         hidden_dims: Size of the summary of the past.
         timesteps: Future steps of the last block to predict; all but the first if it has no more.
-        parameters: Those of the encoder and training are as in `TSTCC`. Those of views
-            (scale_sigma, jitter_sigma, max_segments) have no effect.
+        scale_sigma: Has no effect: there are no views.
+        jitter_sigma: Has no effect.
+        max_segments: Has no effect.
 
     Example:
         >>> from softclt.data import waves

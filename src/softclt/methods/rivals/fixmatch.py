@@ -30,7 +30,6 @@ class FixMatch(TaughtRival):
             of 0.999 is a thousand steps of a million, and all of training where that has as many.
         labelled_share: Labelled series of a step, drawn with repeats, for each of all series.
         unlabelled: What stands in y where there is no label; None, NaN and empty texts do, too.
-        parameters: Those of the encoder, the views and training are as in `TSTCC`.
 
     Attributes:
         network_: The classifier; None in a model that was loaded.

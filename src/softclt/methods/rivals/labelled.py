@@ -25,7 +25,8 @@ from softclt.methods.many import late_weights
 from softclt.methods.partial_labels import PartialLabels, read_labels
 from softclt.methods.rivals.rival import Rival
 from softclt.methods.signature import with_parameters_of
-from softclt.methods.stacks import chunks, stackable
+from softclt.methods.soft import SoftLearner
+from softclt.methods.stacks import chunks, speaker, stackable
 from softclt.methods.supervised import LEAST_STEPS, new_classifier, phase_seed
 from softclt.training import Callback, StepDraws, Stream, TrainingState
 from softclt.training.loop import Course
@@ -78,13 +79,12 @@ class LabelledRival(Rival, LabelLearner):
     Args:
         labelled_share: See above.
         unlabelled: What stands in y where there is no label; None, NaN and empty texts do, too.
-        parameters: See `TSTCC`, which has the same with the same defaults. ``warm_start`` is not
-            for methods that need labels.
+        warm_start: Not for methods that need labels.
     """
 
     n_phases = 1
     _frozen: tuple[str, ...] = ()  # beginnings of the names of what has no gradient
-    _given: Given  # while training
+    _given: Given  # of the one that is asked for the loss of a stack
 
     @with_parameters_of(Rival)
     def __init__(
@@ -243,20 +243,18 @@ def _fit_stack(
         for model, own, seed in zip(models, labels, seeds, strict=True)
     ]
     network = networks[0] if len(models) == 1 else stacked(networks)
-    phase = _phase(models, seen, x, codes, seeds)
+    asked = speaker(models)
+    phase = _phase(asked, models, seen, x, codes, seeds)
     folder = None if checkpoint is None else Path(checkpoint)
     n_drawn = max(1, round(lead.labelled_share * min(lead.batch_size, len(x))))
     shown = np.stack([np.flatnonzero(each >= 0) for each in codes])  # (R, N')
     known = np.take_along_axis(codes, shown, axis=1)
     rows, classes = (torch.as_tensor(each, device=x.device) for each in (shown, known))
-    lead._given = Given(x[rows], classes, n_drawn, phase.n_steps)
-    try:
-        facts = run_phase(phase, network, folder, progress=lead.progress, callbacks=callbacks)
-        for r, model in enumerate(models):
-            alone = network if len(models) == 1 else one_of(network, r).eval()
-            model.network_ = lead._trained(alone, len(facts[r]["loss"]))
-    finally:
-        del lead._given  # the model is not to keep the series
+    asked._given = Given(x[rows], classes, n_drawn, phase.n_steps)
+    facts = run_phase(phase, network, folder, progress=lead.progress, callbacks=callbacks)
+    for r, model in enumerate(models):
+        alone = network if len(models) == 1 else one_of(network, r).eval()
+        model.network_ = asked._trained(alone, len(facts[r]["loss"]))
     for model, own, told in zip(models, labels, facts, strict=True):
         assert model.network_ is not None
         model.module_, model.classes_ = model.network_.encoder, own.classes
@@ -265,22 +263,27 @@ def _fit_stack(
 
 
 def _phase(
+    asked: LabelledRival,
     models: Sequence[LabelledRival],
     seen: Float32s,
     x: Tensor,
     codes: NDArray[np.int64],
     seeds: Sequence[int],
 ) -> Phase:
-    """What a stack learns from the series ``seen``, on their device x, with classes ``(R, N)``."""
+    """What a stack learns from the series ``seen``, on their device x, with classes ``(R, N)``.
+
+    ``asked`` says the loss for all models.
+    """
     lead = models[0]
     n_steps = lead._n_training_steps(x)
-    soft = any(model.tau_instance is not None for model in models) and len(x) > 1
+    soft = [model for model in models if isinstance(model, SoftLearner)]
+    if len(x) == 1 or all(model.tau_instance is None for model in soft):
+        soft = []
     task = Course(
-        objective=lead._loss,
+        objective=asked._loss,
         x=x,
-        weights=late_weights(models, seen, None, n_steps, x) if soft else None,
+        weights=late_weights(soft, seen, None, n_steps, x) if soft else None,
         temporal=None,
-        lam=lead.lam,
         seeds=seeds,
         batch_size=lead.batch_size,
         max_length=x.shape[-1],

@@ -33,7 +33,6 @@ class MeanTeacher(TaughtRival):
             steps of more than a hundred thousand, and all of training where that has as many.
         labelled_share: Labelled series of a step, drawn with repeats, for each of all series.
         unlabelled: What stands in y where there is no label; None, NaN and empty texts do, too.
-        parameters: Those of the encoder, the views and training are as in `TSTCC`.
 
     Attributes:
         network_: The teacher; None in a model that was loaded.

@@ -35,8 +35,6 @@ class SemiTime(SoftRival, LabelledRival):
         tau_instance: Sharpness of the soft assignment between series; None, the original, is hard.
         labelled_share: Labelled series of a step, drawn with repeats, for each of all series.
         unlabelled: What stands in y where there is no label; None, NaN and empty texts do, too.
-        parameters: Those of soft assignments between series, the encoder, the views and training
-            are as in `TSTCC`.
 
     Attributes:
         network_: The classifier; None in a model that was loaded.
@@ -53,8 +51,7 @@ class SemiTime(SoftRival, LabelledRival):
         8
     """
 
-    @with_parameters_of(LabelledRival)
-    @with_parameters_of(SoftRival)
+    @with_parameters_of(LabelledRival, SoftRival)
     def __init__(self, *, relation_weight: float = 1.0, **parameters: Any) -> None:
         super().__init__(**parameters)
         self.relation_weight = relation_weight

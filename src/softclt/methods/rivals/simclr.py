@@ -26,8 +26,6 @@ class SimCLR(SoftRival):
     Args:
         temperature: Of the loss.
         tau_instance: Sharpness of the soft assignment between series; None, the original, is hard.
-        parameters: Those of soft assignments between series, the encoder, the views and training
-            are as in `TSTCC`.
 
     Example:
         >>> from softclt.data import waves

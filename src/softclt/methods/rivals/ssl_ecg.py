@@ -36,8 +36,9 @@ class SSLECG(Rival):
     same here; the paper's weights were chosen for electrocardiograms.
 
     Args:
-        parameters: Those of the encoder and training are as in `TSTCC`. Of the views,
-            ``max_segments`` is that of the segments in another order; the others have no effect.
+        scale_sigma: Has no effect.
+        jitter_sigma: Has no effect.
+        max_segments: Of the segments in another order.
 
     Example:
         >>> from softclt.data import waves
