@@ -6,15 +6,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def settings_key(*values: Any) -> str:
     """Sixteen hex digits, equal for equal values and for no others.
 
     Arrays count by all their values: their ``repr`` leaves out most of a long one. An estimator
-    counts by its class and parameters. What says nothing of itself, such as a function, is the
-    same only if it is the same object, so keys of it hold in this process alone.
+    counts by its class and parameters, a network by its layers and weights. What says nothing of
+    itself, such as a function, is the same only if it is the same object, so keys of it hold in
+    this process alone.
 
     Example:
         >>> a, b = np.zeros(2000), np.zeros(2000)
@@ -47,6 +48,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, partial):
         return "partial", _plain([value.func, value.args, value.keywords])
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if isinstance(value, nn.Module):
+        return kind, str(value), _plain(value.state_dict())
     if hasattr(value, "get_params") and not isinstance(value, type):
         return kind, _plain(value.get_params(deep=False))
     return kind, id(value)

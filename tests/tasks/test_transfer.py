@@ -12,16 +12,12 @@ from softclt.methods import methods
 from softclt.methods.learner import RepresentationLearner
 from softclt.tasks import evaluate_many, transfer
 from softclt.tasks.fine_tuning import Target, fine_tune
+from softclt.tasks.kept import keeping, kept
 from tables import as_before
 
 TINY = {"output_dims": 8, "hidden_dims": 8, "depth": 3, "max_iter": 10, "tau_instance": None}
 MODEL = TS2Vec(**TINY, random_state=0)
 GROUPS = ("made/A", "made/B", "made/C")
-
-
-@pytest.fixture(autouse=True)
-def nothing_learned_before(monkeypatch):
-    monkeypatch.setattr(transfer, "_LEARNED", {})
 
 
 @pytest.fixture(autouse=True)
@@ -136,8 +132,9 @@ def test_several_shares_have_names_of_their_own():
 def test_a_source_is_learned_once_for_several_targets(monkeypatch):
     fits = []
     monkeypatch.setattr(transfer, "fit_many", lambda m, X: fits.append(1) or fit_many(m, X))
-    first = run(group(), mode="probe")
-    run(group(2, "made/C"), mode="probe")
+    with keeping():
+        first = run(group(), mode="probe")
+        run(group(2, "made/C"), mode="probe")
     assert len(fits) == 1
     run(group(), model=clone(MODEL).set_params(max_iter=11), mode="probe")
     assert len(fits) == 2
@@ -208,7 +205,6 @@ def test_many_models_score_as_each_alone(mode, monkeypatch):
         models += [CATCC(**tiny, label_iter=5), methods["fixmatch"](widths=(4, 8), max_iter=5)]
     options = {"mode": mode, "source": list(GROUPS), "share": 40, "steps": [3, 6]}
     together = evaluate_many("transfer", models, group(), seeds=[0, 1], **options)
-    monkeypatch.setattr(transfer, "_LEARNED", {})
     alone = [evaluate("transfer", m, group(), s, **options) for m in models for s in (0, 1)]
     for one, other in zip(together, alone, strict=True):
         assert one.identity() == other.identity()
@@ -220,8 +216,9 @@ def test_more_models_than_are_kept_are_scored_all_the_same(mode, monkeypatch):
     models = [clone(MODEL).set_params(max_iter=n) for n in (1, 2, 3)]
     options = {"mode": mode, "source": "made/A", "share": 40}
     plenty = evaluate_many("transfer", models, group(), **options)
-    monkeypatch.setattr(transfer, "_LEARNED", {})
     monkeypatch.setattr(transfer, "_AT_MOST", 2)
-    few = evaluate_many("transfer", models, group(), **options)
+    with keeping():
+        few = evaluate_many("transfer", models, group(), **options)
+        assert len(kept()["learned"]) == 2
     assert [one.metrics for one in few] == [one.metrics for one in plenty]
-    assert len(transfer._LEARNED) == 2
+    assert kept() == {}

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from softclt.bench.units import Trained, Unit
-from softclt.data import load
 from softclt.methods import EmbeddingEnsemble
 from softclt.selection import data_distances, data_distances_key
 from softclt.tasks.evaluation import Reading, seeded_clone, tasks
+from softclt.tasks.kept import load_once
 from softclt.tasks.together import Embedded, embed, trainings
 from softclt.validation import Floats
 
@@ -23,7 +23,7 @@ class EmbeddedUnit:
     """
 
     def __init__(self, unit: Unit) -> None:
-        data = load(unit.facts.asked) if unit.data is None else unit.data
+        data = load_once(unit.facts.asked) if unit.data is None else unit.data
         reading: Reading = tasks.tags(unit.task)["reading"]
         for row in unit.rows:
             reading.check(data, **row.options)

@@ -13,10 +13,10 @@ from softclt.bench.scoring import run_unit, score_unit
 from softclt.bench.sets import SetFacts, Sets
 from softclt.bench.suites import Suite
 from softclt.bench.units import Unit, failed_unit, key_of, templates
-from softclt.data import load
 from softclt.files import append_lines, whole_file
 from softclt.parallel import Workers, in_processes, on_ray, use_one_core
 from softclt.tasks.evaluation import tasks
+from softclt.tasks.kept import keep_until_exit, keeping, load_once
 from softclt.tasks.result import Result, read_results
 
 # Embeddings that wait for probes while the GPU goes on: bytes, and data sets.
@@ -89,6 +89,7 @@ def make_plan(
     )
 
 
+@keeping()
 def run_plan(
     plan: Plan,
     out: str | os.PathLike[str],
@@ -127,7 +128,7 @@ def run_plan(
     gpu, cores = device.startswith("cuda"), os.cpu_count() or 1
     reads = gpu and "reading" in tasks.tags(plan.suite.task)
     if ray is not None:
-        sent = (replace(unit, data=load(unit.facts.asked)) for unit in plan.units)
+        sent = (replace(unit, data=load_once(unit.facts.asked)) for unit in plan.units)
         answers = on_ray(_in_a_process, gpu, sent, ray, workers=workers, gpus=int(gpu))
         _keep_units(plan.units, answers, keep)
         return new
@@ -175,6 +176,7 @@ Answer = tuple[tuple[str, tuple[int, ...]], list[Result]]  # data set and seeds,
 
 def _in_a_process(gpu: bool, unit: Unit) -> Answer:
     use_one_core()
+    keep_until_exit()
     return (unit.facts.asked, unit.seeds), list(run_unit(unit, at_once=gpu))
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from softclt.data import Dataset, load
+from softclt.data import Dataset
 from softclt.parallel import in_processes, use_one_core
 from softclt.tasks.evaluation import describe, evaluate
+from softclt.tasks.kept import keep_until_exit, keeping, load_once
 from softclt.tasks.result import Result, read_results
 
 
@@ -26,6 +27,7 @@ class Run:
     options: dict[str, Any] = field(default_factory=dict)
 
 
+@keeping()
 def run_all(
     runs: Sequence[Run],
     out: str | os.PathLike[str] | None = None,
@@ -69,16 +71,18 @@ def run_all(
 
 
 def _run(run: Run) -> Result:
-    return evaluate(run.task, run.model, run.data, run.seed, **run.options)
+    data = load_once(run.data) if isinstance(run.data, str) else run.data
+    return evaluate(run.task, run.model, data, run.seed, **run.options)
 
 
 def _run_there(item: tuple[str, Run]) -> tuple[str, Result]:
     use_one_core()
+    keep_until_exit()
     return item[0], _run(item[1])
 
 
 def _identities(runs: Sequence[Run]) -> list[str]:
-    data = {d: load(d) if isinstance(d, str) else d for d in {run.data for run in runs}}
+    data = {d: load_once(d) if isinstance(d, str) else d for d in {run.data for run in runs}}
     return [
         describe(run.task, run.model, data[run.data], run.seed, **run.options).identity()
         for run in runs

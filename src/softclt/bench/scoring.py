@@ -9,7 +9,6 @@ from softclt.bench.choices import chosen_lines, judge_job
 from softclt.bench.embedding import EmbeddedUnit
 from softclt.bench.suites import Row
 from softclt.bench.units import Line, Trained, Unit, failed, failed_unit
-from softclt.data import load
 from softclt.identity import settings_key
 from softclt.methods.learner import RepresentationLearner
 from softclt.methods.stacks import stack_key
@@ -17,6 +16,7 @@ from softclt.parallel import Job, RunJobs, one_by_one
 from softclt.selection import training_scores
 from softclt.tasks.evaluation import Outcome, Together, of_outcome, seeded_clone, tasks
 from softclt.tasks.few_labels import first_phase_of
+from softclt.tasks.kept import load_once
 from softclt.tasks.result import Result
 from softclt.tasks.together import Embedded, filled
 
@@ -50,7 +50,7 @@ def run_unit(unit: Unit, at_once: bool = False) -> Iterator[Result]:
 
 def _whole_runs(unit: Unit, at_once: bool) -> Iterator[Result]:
     """Lines of a task that does more than read embeddings; if at once, those of a stack are."""
-    data = load(unit.facts.asked) if unit.data is None else unit.data
+    data = load_once(unit.facts.asked) if unit.data is None else unit.data
     together: Together | None = tasks.tags(unit.task).get("together") if at_once else None
     groups: dict[Any, list[tuple[Row, int]]] = {}
     for row in unit.rows:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from softclt.data import Dataset, available, load
+from softclt.data import Dataset, available
 from softclt.data.errors import DataError, UnknownDataError
 from softclt.data.seasonality import ADF_LEVEL, SOME, STRONG, adf_p_value, seasonality_strength
 from softclt.registry import Registry
+from softclt.tasks.kept import load_once
 from softclt.validation import series_lengths
 
 log = logging.getLogger(__name__)
@@ -216,7 +217,7 @@ class Sets:
     def _load(self, name: str) -> SetFacts | None:
         if name not in self._facts and name not in (*self.missing, *self.damaged):
             try:
-                self._facts[name] = facts_of(name, load(name), self._wanted, self._known)
+                self._facts[name] = facts_of(name, load_once(name), self._wanted, self._known)
             except UnknownDataError:
                 self._miss(name)
             except DataError as error:

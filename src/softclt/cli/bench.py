@@ -17,6 +17,7 @@ SHOWN = 12  # names of data sets, and errors, that are written out
 
 
 def bench(
+    context: typer.Context,
     suite: Annotated[
         str,
         typer.Argument(
@@ -86,6 +87,7 @@ def bench(
     from softclt.bench.suites import read_suite
     from softclt.methods.learner import find_device
     from softclt.progress import progress_bar
+    from softclt.tasks.kept import keeping
 
     where = "cpu" if ray is not None and device == "auto" else str(find_device(device))
     chosen = read_suite(
@@ -97,6 +99,7 @@ def bench(
         device=None if device == "auto" else device,
     )
     file = out / f"{chosen.name}.jsonl"
+    context.with_resource(keeping())  # data sets that the plan looks at are those that are run
     plan = make_plan(chosen, file, _listed(sets))
     for name, reason in plan.damaged:
         typer.echo(f"softclt: {name} is left out: {reason}", err=True)

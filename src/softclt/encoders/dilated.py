@@ -45,6 +45,7 @@ class DilatedEncoder(Encoder):
         super().__init__()
         self.mask_padding = mask_padding
         self.n_layers = depth + 1
+        self.output_dims = output_dims
         self.input = Linear(n_channels, hidden_dims)
         widths = [hidden_dims] * (depth + 1) + [output_dims]
         self.blocks = nn.ModuleList(

@@ -26,10 +26,12 @@ class Encoder(nn.Module):
     Attributes:
         mask_padding: Whether padding is kept out; pooling then sees observed steps only.
         n_layers: Blocks that can be read out.
+        output_dims: M of the last of them.
     """
 
     mask_padding: bool
     n_layers: int
+    output_dims: int
 
     @abstractmethod
     def forward(
@@ -106,6 +108,7 @@ class EncoderWithHeads(Encoder, Generic[Inner]):
     def __init__(self, encoder: Inner) -> None:
         super().__init__()
         self.mask_padding, self.n_layers = encoder.mask_padding, encoder.n_layers
+        self.output_dims = encoder.output_dims
         self.encoder: Inner = encoder
 
     def forward(

@@ -355,9 +355,9 @@ class RepresentationLearner(SeriesTransformer):
         persistence.write_model(folder, config, tensors, self.history_["loss"])
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> Self:
+    def load(cls, folder: str | os.PathLike[str], *, encoder: nn.Module | None = None) -> Self:
         """A model that :meth:`save` wrote; :func:`softclt.load_model` finds the class itself."""
-        model = load_model(folder)
+        model = load_model(folder, encoder=encoder)
         if not isinstance(model, cls):
             raise persistence.ModelFileError(
                 f"{folder} holds a {type(model).__name__}, not a {cls.__name__}; "
@@ -447,16 +447,32 @@ class RepresentationLearner(SeriesTransformer):
         return None
 
 
-def load_model(folder: str | os.PathLike[str]) -> RepresentationLearner:
-    """Load any saved model; its folder says which method it is."""
+def load_model(
+    folder: str | os.PathLike[str], *, encoder: nn.Module | None = None
+) -> RepresentationLearner:
+    """Load any saved model; its folder says which method it is.
+
+    Args:
+        folder: That ``save`` wrote.
+        encoder: A module like the one that the model was made with, if that was one of your own:
+            files hold its weights, not its code.
+    """
     config, tensors = persistence.read_model(folder)
     name = config["method"]
     if name not in methods:
         raise persistence.ModelFileError(
             f"{folder} holds a model of the unknown method {name!r}; known: {', '.join(methods)}"
         )
+    params = config["params"]
+    if params.get("encoder") is not None:
+        if encoder is None:
+            raise persistence.ModelFileError(
+                f"{folder} holds a model on an encoder of your own, {params['encoder']}; "
+                "give one to load_model(folder, encoder=...), its weights are read"
+            )
+        params = params | {"encoder": encoder}
     try:
-        model = methods[name](**config["params"])
+        model = methods[name](**params)
         model._restore(config, tensors)
     except (KeyError, TypeError, RuntimeError) as error:
         raise persistence.ModelFileError(

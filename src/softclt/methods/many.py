@@ -299,6 +299,8 @@ def _run(
         params = model.get_params(deep=False)
         for name in ("progress", "random_state"):
             params.pop(name, None)
+        if (encoder := params.pop("encoder", None)) is not None:
+            params["encoder"] = settings_key(encoder)
         own.append({"method": type(model).__qualname__, "seed": seed, **params})
     by_time = {} if times is None else {"times": fingerprint(times.cpu().numpy())}
     return by_time | {

@@ -3,10 +3,10 @@
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from softclt.assignments import weights_by_time
-from softclt.encoders import DilatedEncoder, Encoder, Piece
+from softclt.encoders import DilatedEncoder, Encoder, ForeignEncoder, Piece
 from softclt.losses import functional
 from softclt.losses.by_time import hierarchical_loss_by_time
 from softclt.methods.learner import methods
@@ -30,6 +30,10 @@ class TS2Vec(SoftAtAllLevels):
         output_dims: Size M of the embedding.
         hidden_dims: Channels inside the encoder.
         depth: Residual blocks before the last.
+        encoder: A torch module from ``(B, D, T)`` to ``(B, T, M)``, for any T, in place of the
+            dilated convolutions; the three sizes above then have no effect. Training starts from
+            a copy of it. It sees 0 where a value is missing; the random numbers of its own layers,
+            such as dropout, are torch's and not those of random_state.
         lr: Learning rate of AdamW.
 
     Attributes:
@@ -60,22 +64,31 @@ class TS2Vec(SoftAtAllLevels):
         output_dims: int = 320,
         hidden_dims: int = 64,
         depth: int = 10,
+        encoder: nn.Module | None = None,
         **parameters: Any,
     ) -> None:
         super().__init__(**parameters)
         self.output_dims = output_dims
         self.hidden_dims = hidden_dims
         self.depth = depth
+        self.encoder = encoder
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         for name, low in (("output_dims", 1), ("hidden_dims", 1), ("depth", 0)):
             check_range(getattr(self, name), name, low)
+        if not isinstance(self.encoder, nn.Module | None):
+            raise ValueError(f"encoder is {self.encoder!r}; expected a torch module, or None")
 
     def _build(self, n_channels: int) -> Encoder:
+        if self.encoder is not None:
+            return ForeignEncoder(self.encoder, n_channels, self.mask_padding)
         return DilatedEncoder(
             n_channels, self.output_dims, self.hidden_dims, self.depth, self.mask_padding
         )
+
+    def _stack_size(self, x: Tensor) -> int:
+        return super()._stack_size(x) if self.encoder is None else 1
 
     def _weights_by_time(self, times: Tensor, level: int) -> Tensor | None:
         kernel, growth = self.temporal_assignment, self.tau_growth
@@ -94,7 +107,7 @@ class TS2Vec(SoftAtAllLevels):
         z = module(
             x,
             keep=draws.keep((b, x.shape[-1]), KEEP_PROBABILITY, 0),
-            dropout=draws.dropout((b, 2 * crop.overlap, self.output_dims), DROPOUT, 0),
+            dropout=draws.dropout((b, 2 * crop.overlap, module.output_dims), DROPOUT, 0),
             complete=batch.mask is None,
             pieces=[
                 Piece(range(end), wanted=range(end - crop.overlap, end)),

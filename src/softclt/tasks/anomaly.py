@@ -11,16 +11,14 @@ from softclt.anomaly.detection import check_threshold
 from softclt.anomaly.metrics import check_aeon, delay_adjusted, point_pr_auc, vus_pr
 from softclt.anomaly.protocol import judge, prepare_all
 from softclt.anomaly.scorers import scorers
-from softclt.data import AnomalyData, Dataset, load
+from softclt.data import AnomalyData, Dataset
 from softclt.identity import settings_key
 from softclt.tasks.evaluation import Outcome, tasks
+from softclt.tasks.kept import kept, load_once
 from softclt.validation import Floats, check_choice, check_range
 
 SETTINGS = {"normal": "sigma", "cold": "running"}  # and the threshold that belongs to each
 COLD_START = "ucr/FordA"
-
-# What scorers found that neither read a model nor draw anything: the same for every seed.
-_FOUND: dict[str, Outcome] = {}
 
 
 @tasks.register("anomaly", metric="f1")
@@ -72,15 +70,17 @@ def run(
     drawn = reads_model or "random_state" in inspect.signature(scorers[scorer]).parameters
     asked = (setting, scorer, threshold, delay, scorer_params, threshold_params, vus)
     key = settings_key(data.fingerprint, asked)
-    if not drawn and key in _FOUND:
-        return _FOUND[key]
+    # Of scorers that neither read a model nor draw anything: the same for every seed.
+    found: dict[str, Outcome] = kept().setdefault("alarms", {})
+    if not drawn and key in found:
+        return found[key]
     delay = data.meta["delay"] if delay is None else delay
     start = time.perf_counter()
     series = prepare_all(data)
     seconds = {"prepare": time.perf_counter() - start}
     others: Sequence[Floats] | None = None
     if setting == "cold":
-        others = list(load(trained_on, split="train").X_train) if reads_model else []
+        others = list(load_once(trained_on, "train").X_train) if reads_model else []
     if reads_model:
         start = time.perf_counter()
         model.fit([one.training for one in series] if others is None else others)
@@ -106,5 +106,5 @@ def run(
     seconds["metrics"] = time.perf_counter() - start
     outcome = Outcome(metrics, seconds, probe=scorer)
     if not drawn:
-        _FOUND[key] = outcome
+        found[key] = outcome
     return outcome

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import clone
 
 from softclt.data import Dataset, load
-from softclt.methods import EmbeddingEnsemble, methods
+from softclt.methods import EmbeddingEnsemble, RepresentationLearner, methods
 from softclt.persistence import json_safe, utc_now, versions
 from softclt.registry import Registry
 from softclt.tasks.result import Result
@@ -109,10 +109,17 @@ def of_outcome(blank: Result, outcome: Outcome, model: Any, trained_together: in
         metrics=outcome.metrics,
         seconds=outcome.seconds,
         probe=outcome.probe,
-        device=str(getattr(model, "device_", "cpu")),
+        device=_device_of(model),
         trained_together=trained_together,
         created=utc_now(),
     )
+
+
+def _device_of(model: Any) -> str:
+    """Where a model trains, whether a task has fitted itself or a copy of it."""
+    if isinstance(model, RepresentationLearner):
+        return str(model._torch_device())
+    return str(getattr(model, "device_", "cpu"))
 
 
 def describe(

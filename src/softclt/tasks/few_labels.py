@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from softclt.data.draws import RULES, draw_labels, load_rows
 from softclt.data.labels import UNLABELLED, Ints
 from softclt.few_labels.classifier import SemiSupervisedClassifier, fit_classifiers
+from softclt.identity import settings_key
 from softclt.methods import RepresentationLearner, fit_many, methods
 from softclt.methods.labelled import LabelLearner
 from softclt.probes.classifiers import probes
@@ -52,27 +53,19 @@ def fit_without_labels(models: Sequence[Any], X: Floats) -> list[Any]:
     """
     first = [first_phase_of(model) for model in models]
     learns = [one for one in first if not needs_labels(one)]
-    distinct = {_training(one): one for one in reversed(learns)}  # the first of each kind stays
+    distinct = {settings_key(one): one for one in reversed(learns)}  # the first of each kind stays
     ours = [one for one in distinct.values() if isinstance(one, RepresentationLearner)]
     fit_many(ours, X)
     for one in distinct.values():
         if not isinstance(one, RepresentationLearner):
             one.fit(X)
-    for model, one in zip(models, first, strict=True):
-        if not needs_labels(one):
-            model.device_ = getattr(distinct[_training(one)], "device_", "cpu")  # results tell it
-    return [one if needs_labels(one) else distinct[_training(one)] for one in first]
+    return [one if needs_labels(one) else distinct[settings_key(one)] for one in first]
 
 
 def first_phase_of(model: Any) -> Any:
     """What is to be trained without labels, unfitted: a model itself, or its first phase."""
     own = model.first_phase() if isinstance(model, LabelLearner) else None
     return model if own is None else own
-
-
-def _training(model: Any) -> str:
-    """Equal for models that would become the same."""
-    return f"{type(model).__qualname__} {model.get_params()!r}"
 
 
 @dataclass(frozen=True)
@@ -130,8 +123,6 @@ def fit_on_labels(asked: Sequence[Shown], X: Floats, y: Ints) -> list[Predict]:
         trained[i], predict[i] = (whole, shown), whole.predict
     if trained:
         fit_classifiers([own for own, _ in trained.values()], X, [y for _, y in trained.values()])
-    for i, (whole, _) in trained.items():
-        asked[i].model.device_ = whole.encoder_.device_  # results tell it
     return [predict[i] for i in range(len(asked))]
 
 

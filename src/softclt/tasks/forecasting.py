@@ -23,10 +23,10 @@ from softclt.forecasting.protocol import (
     repeat_last,
 )
 from softclt.tasks.evaluation import Outcome, tasks
+from softclt.tasks.kept import kept
 from softclt.validation import check_range
 
 # Scores of what does not learn, by data and settings: the same beside every model and seed.
-_BASELINES: dict[tuple[str, tuple[int, ...], int], dict[str, float]] = {}
 
 
 @tasks.register(
@@ -61,8 +61,9 @@ def run(
     y, parts = prepared.y, prepared.parts
     key = data.fingerprint, wanted, context
     clock = _Clock()
-    if key not in _BASELINES:  # first, as it refuses horizons that do not fit
-        _BASELINES[key] = _baselines(prepared, wanted, context)
+    baselines: dict[Any, dict[str, float]] = kept().setdefault("forecasts", {})
+    if key not in baselines:  # first, as it refuses horizons that do not fit
+        baselines[key] = _baselines(prepared, wanted, context)
     clock.lap("baselines")
     model.fit(prepared.x[..., : parts.train])
     clock.lap("fit")
@@ -70,7 +71,7 @@ def run(
     clock.lap("encode")
     scores = read_horizons(embedding_features(Z), y, parts, wanted, context=context)
     clock.lap("ridge")
-    return Outcome(_named("", scores) | _BASELINES[key], clock.seconds, probe="ridge")
+    return Outcome(_named("", scores) | baselines[key], clock.seconds, probe="ridge")
 
 
 def _baselines(prepared: Prepared, horizons: Sequence[int], context: int) -> dict[str, float]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from softclt.data import Dataset, ValidatedDataset, load
+from softclt.data import Dataset, ValidatedDataset
 from softclt.data.labels import Ints
 from softclt.methods import fit_many
 from softclt.methods.channels import one_by_one, transform_channels, with_channels
@@ -39,6 +39,7 @@ from softclt.tasks.few_labels import (
     seed_of,
 )
 from softclt.tasks.fine_tuning import STEPS, Target, fine_tune
+from softclt.tasks.kept import keeping, kept, load_once
 from softclt.tasks.scaling import standardise_by_training
 from softclt.tasks.together import training_of
 from softclt.validation import Floats, check_choice, check_range
@@ -47,11 +48,10 @@ MODES = (FINE_TUNE, "probe", "direct")
 _METRICS = {"accuracy": "accuracy", "precision": "precision", "recall": "recall", "f1": "f1_macro"}
 _SPARED = 5  # one of so many labels of a class chooses, where a set has no part for that
 
-# What was learned from a source, for the next target; the oldest go first.
-_LEARNED: dict[str, Any] = {}
-_AT_MOST = 256
+_AT_MOST = 256  # models that are kept for the next target; the oldest go first
 
 
+@keeping()
 def run_many(
     models: Sequence[Any],
     data: Dataset,
@@ -77,7 +77,7 @@ def run_many(
         _check_model(model, mode)
     classify = {FINE_TUNE: _fine_tuned, "probe": _probed, "direct": _direct}[mode]
     asked = [source] if isinstance(source, str) else list(source)
-    sources = {name: load(name, split="train") for name in asked}
+    sources = {name: load_once(name, "train") for name in asked}
     if len(asked) > 1:
         sources = {n: own for n, own in sources.items() if own.meta["name"] != data.meta["name"]}
     shares = named_shares(share)
@@ -208,7 +208,8 @@ def _pretrained(pairs: Pairs) -> list[Any]:
     source, apart = pairs[0].source, pairs[0].apart
     first = [first_phase_of(pair.model) for pair in pairs]
     keys = [f"{source.fingerprint} {apart} {training_of(own)}" for own in first]
-    learned = {key: _LEARNED[key] for key in keys if key in _LEARNED}
+    before = _learned()
+    learned = {key: before[key] for key in keys if key in before}
     missing = {key: own for key, own in zip(keys, first, strict=True) if key not in learned}
     with _timed(pairs, "fit"):
         if missing:
@@ -218,10 +219,7 @@ def _pretrained(pairs: Pairs) -> list[Any]:
                 vars(own).pop("training_state_", None)  # several times the size of the model
             learned |= dict(zip(missing, fitted, strict=True))
     _keep(learned)
-    found = [learned[key] for key in keys]
-    for pair, own in zip(pairs, found, strict=True):
-        pair.model.device_ = own.device_  # results tell it
-    return found
+    return [learned[key] for key in keys]
 
 
 def _probed(pairs: Pairs, classifier: str, steps: Sequence[int]) -> list[dict[str, float]]:
@@ -275,14 +273,14 @@ def _direct(pairs: Pairs, classifier: str, steps: Sequence[int]) -> list[dict[st
     fitted: dict[int, Any] = {id(pair): pair.model for pair in pairs}
     if learns:
         fitted |= {id(p): own for p, own in zip(learns, _pretrained(learns), strict=True)}
-    learned: dict[str, Any] = {}
+    before, learned = _learned(), dict[str, Any]()
     missing: dict[str, Shown] = {}
     keys = []
     for pair in pairs:
         reader, rows = classifier_for(pair.model, classifier), pair.known(y)
         keys.append(f"{source.fingerprint} {training_of(pair.model)} {reader} {rows.tolist()}")
-        if keys[-1] in _LEARNED:
-            learned[keys[-1]] = _LEARNED[keys[-1]]
+        if keys[-1] in before:
+            learned[keys[-1]] = before[keys[-1]]
         else:
             missing[keys[-1]] = Shown(pair.model, fitted[id(pair)], rows, reader)
     with _timed(pairs, "labels"):
@@ -339,6 +337,13 @@ def _timed(pairs: Pairs, phase: str) -> Iterator[None]:
 
 
 def _keep(learned: dict[str, Any]) -> None:
-    _LEARNED.update(learned)
-    while len(_LEARNED) > _AT_MOST:
-        del _LEARNED[next(iter(_LEARNED))]
+    before = _learned()
+    before.update(learned)
+    while len(before) > _AT_MOST:
+        del before[next(iter(before))]
+
+
+def _learned() -> dict[str, Any]:
+    """What was learned from sources so far."""
+    found: dict[str, Any] = kept().setdefault("learned", {})
+    return found

@@ -184,7 +184,8 @@ def _look(state: TrainingState, task: Course, recent: list[Tensor]) -> None:
         for r, value in enumerate(values):
             if not math.isfinite(value):
                 raise FloatingPointError(_trouble(f"the loss became {value}", task, r, step))
-    finite = [p.isfinite().reshape(len(p), -1).all(dim=1) for p in state.module.parameters()]
+    shape = len(state.losses), -1
+    finite = [p.isfinite().reshape(shape).all(dim=1) for p in state.module.parameters()]
     for r, sound in enumerate(torch.stack(finite).all(dim=0).tolist()):
         if not sound:
             raise FloatingPointError(
@@ -232,6 +233,7 @@ class _Stepper:
         self.keys = stream_keys(task.seeds, x.device)
         self.parameters: list[Tensor] = list(state.module.parameters())
         self.averaged: list[Tensor] = list(state.averaged.parameters())
+        self.buffers = list(zip(state.averaged.buffers(), state.module.buffers(), strict=True))
         # What changes from step to step, at addresses that stay the same.
         r, b = len(task.seeds), self.batch_size
         self.counter = torch.zeros((), dtype=torch.int32, device=x.device)
@@ -366,7 +368,8 @@ class _Stepper:
             before = [parameter.clone() for parameter in self.parameters]
             self.state.optimizer.step()
             for old, new in zip(before, self.parameters, strict=True):
-                factors = self.lr_factors.now.view(-1, *[1] * (new.ndim - 1))
+                factors = self.lr_factors.now
+                factors = factors.view(-1, *[1] * (new.ndim - 1)) if new.ndim else factors[0]
                 new.copy_(old.lerp(new, factors))
         if self.state.averaged is self.state.module:
             return
@@ -374,6 +377,8 @@ class _Stepper:
         gaps = list(torch._foreach_sub(self.parameters, self.averaged))
         torch._foreach_mul_(gaps, self.share)
         torch._foreach_add_(self.averaged, gaps)
+        for kept, last in self.buffers:
+            kept.copy_(last)
 
     def _capture(self, step: int) -> tuple[torch.cuda.CUDAGraph, Tensor]:
         graph = torch.cuda.CUDAGraph()

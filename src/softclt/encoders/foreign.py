@@ -1,0 +1,100 @@
+"""Any torch module as an encoder."""
+
+import copy
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from softclt.encoders.encoder import Encoder, Piece
+
+_TRIED = 2, 64  # series and steps of the batch that a module is tried with
+
+
+class ForeignEncoder(Encoder):
+    """A copy of a module from ``(B, D, T)`` to ``(B, T, M)``, for methods that want an `Encoder`.
+
+    The module knows nothing of missing values: it sees 0 where a step is missing, hidden or padded.
+    It has one layer to read out, and is never part of a stack.
+
+    Args:
+        module: Has to work for any T, and is tried at once.
+        n_channels: D.
+        mask_padding: See `Encoder`.
+
+    Example:
+        >>> class Steps(nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.linear = nn.Linear(1, 4)
+        ...     def forward(self, x):
+        ...         return self.linear(x.transpose(1, 2))
+        >>> ForeignEncoder(Steps(), n_channels=1)(torch.randn(3, 1, 20)).shape
+        torch.Size([3, 20, 4])
+    """
+
+    n_layers = 1
+
+    def __init__(self, module: nn.Module, n_channels: int, mask_padding: bool = True) -> None:
+        super().__init__()
+        self.mask_padding = mask_padding
+        self.output_dims = embedding_size(module, n_channels)
+        self.module = copy.deepcopy(module).requires_grad_(True)
+
+    def forward(
+        self,
+        x: Tensor,
+        keep: Tensor | None = None,
+        dropout: Tensor | None = None,
+        layer: int | None = None,
+        complete: bool = False,
+        pieces: Sequence[Piece] | None = None,
+    ) -> Tensor:
+        """See `Encoder`; x may have a leading axis of one model."""
+        if layer not in (None, 0):
+            raise ValueError(f"layer is {layer}; this encoder has one, number 0")
+        shape, everything, parts = x.shape, range(x.shape[-1]), []
+        x = self._hidden(x, keep, complete).reshape(-1, *shape[-2:])
+        for steps, wanted in pieces or [Piece(everything, everything)]:
+            z = self.module(x[..., steps.start : steps.stop])
+            parts.append(z[:, wanted.start - steps.start : wanted.stop - steps.start])
+        z = torch.cat(parts, dim=1)
+        z = z.reshape(*shape[:-2], *z.shape[-2:])
+        return z if dropout is None else z * dropout
+
+    def all_layers(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
+        """The only one."""
+        return cast(Tensor, self(x, keep))
+
+    @staticmethod
+    def _hidden(x: Tensor, keep: Tensor | None, complete: bool) -> Tensor:
+        """Series ``(..., D, T)`` with 0 at the steps that are not to be seen."""
+        seen = None if complete else ~x.isnan().any(dim=-2)  # (..., T)
+        if keep is not None:
+            seen = keep if seen is None else seen & keep
+        return x if seen is None else torch.where(seen[..., None, :], x, x.new_zeros(()))
+
+
+def embedding_size(module: nn.Module, n_channels: int) -> int:
+    """M of a module, or an error that says what it makes of series of so many channels."""
+    b, t = _TRIED
+    like = next(module.parameters(), torch.zeros(()))
+    x = torch.zeros(b, n_channels, t, dtype=like.dtype, device=like.device)
+    name, trained = type(module).__name__, module.training
+    try:
+        with torch.no_grad():
+            z = module.eval()(x)
+    except Exception as error:  # whatever it is, it is about this module and this shape
+        raise ValueError(
+            f"encoder {name} cannot take series of shape (B, D, T) = {tuple(x.shape)}: {error}"
+        ) from error
+    finally:
+        module.train(trained)
+    if not isinstance(z, Tensor) or z.ndim != 3 or z.shape[:2] != (b, t):
+        came = f"shape {tuple(z.shape)}" if isinstance(z, Tensor) else f"a {type(z).__name__}"
+        raise ValueError(
+            f"encoder {name} makes {came} of series of shape (B, D, T) = {tuple(x.shape)}; "
+            f"expected (B, T, M) = ({b}, {t}, M), one vector for each step"
+        )
+    return z.shape[-1]

@@ -1,0 +1,130 @@
+"""A torch module of one's own as the encoder of a method."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from torch import nn
+
+from softclt import TS2Vec, fit_many, load_model
+from softclt.encoders import ForeignEncoder, Piece
+from softclt.persistence import ModelFileError
+
+
+class Convolutions(nn.Module):
+    """Two plain layers, with batch statistics and a number."""
+
+    def __init__(self, n_channels=1, size=6):
+        super().__init__()
+        self.first = nn.Conv1d(n_channels, 4, 3, padding=1)
+        self.norm = nn.BatchNorm1d(4)
+        self.last = nn.Conv1d(4, size, 3, padding=1)
+        self.gain = nn.Parameter(torch.tensor(1.0))
+
+    def forward(self, x):
+        return self.gain * self.last(self.norm(self.first(x)).relu()).transpose(1, 2)
+
+
+class ByChannel(nn.Module):
+    """Forgets to put time before the embedding."""
+
+    def forward(self, x):
+        return x.repeat(1, 5, 1)
+
+
+X = np.random.default_rng(0).normal(size=(10, 1, 40)).astype(np.float32)
+
+
+def module(**kwargs):
+    torch.manual_seed(0)
+    return Convolutions(**kwargs)
+
+
+def small(**kwargs):
+    return TS2Vec(**{"encoder": module(), "max_iter": 4, "random_state": 0} | kwargs)
+
+
+def test_it_is_trained_and_its_own_weights_stay():
+    own = module()
+    before = {name: value.clone() for name, value in own.state_dict().items()}
+    model = TS2Vec(encoder=own, max_iter=4, random_state=0).fit(X)
+    assert model.transform(X).shape == (10, 6)
+    assert all(torch.equal(value, before[name]) for name, value in own.state_dict().items())
+    trained = model.module_.module.state_dict()
+    assert not torch.equal(trained["first.weight"], before["first.weight"])
+    assert trained["norm.num_batches_tracked"] == 8  # two views a step; not those of the start
+
+
+def test_the_same_module_and_seed_give_the_same_model():
+    first, second = small().fit(X), small().fit(X)
+    np.testing.assert_array_equal(first.transform(X), second.transform(X))
+    assert clone(small()).fit(X).transform(X).shape == (10, 6)
+
+
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_models_with_a_module_of_their_own_are_fitted_side_by_side_as_alone(schedule):
+    models = [small(tau_instance=tau, lr_schedule=schedule) for tau in (5.0, None)]
+    together = [model.transform(X) for model in fit_many(models, X)]
+    alone = [clone(model).fit(X).transform(X) for model in models]
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_missing_values_hidden_steps_and_varying_lengths_are_zeros_to_it():
+    encoder = ForeignEncoder(module().eval(), 1).eval()
+    x = torch.from_numpy(X[:2])
+    gap, zeros = x.clone(), x.clone()
+    gap[:, :, 7], zeros[:, :, 7] = float("nan"), 0.0
+    keep = torch.ones(2, 40, dtype=torch.bool)
+    keep[:, 7] = False
+    assert torch.equal(encoder(gap), encoder(zeros))
+    assert torch.equal(encoder(x, keep), encoder(zeros))
+    uneven = [X[0, 0, :20], X[1, 0]]
+    assert np.isfinite(small().fit(uneven).transform(uneven)).all()
+
+
+def test_pieces_are_series_of_their_own():
+    encoder = ForeignEncoder(module().eval(), 1).eval()
+    x = torch.from_numpy(X)
+    pieces = [Piece(range(15), range(5, 15)), Piece(range(15, 40), range(15, 25))]
+    apart = torch.cat([encoder(x[..., :15])[:, 5:], encoder(x[..., 15:])[:, :10]], dim=1)
+    torch.testing.assert_close(encoder(x, pieces=pieces), apart)
+
+
+def test_levels_causal_reading_and_surprise_work():
+    model = small().fit(X)
+    assert model.encode(X, "timestamp").shape == (10, 40, 6)
+    assert model.encode(X, "timestamp", causal=True, context=5).shape == (10, 40, 6)
+    assert model.last_step_change(X, context=5).shape == (10, 40)
+
+
+def test_a_saved_model_asks_for_the_module_and_takes_it(tmp_path):
+    model = small().fit(X)
+    model.save(tmp_path / "model")
+    with pytest.raises(ModelFileError, match="Convolutions; give one"):
+        load_model(tmp_path / "model")
+    with pytest.raises(ModelFileError, match="does not fit"):
+        load_model(tmp_path / "model", encoder=module(size=7))
+    loaded = load_model(tmp_path / "model", encoder=Convolutions())
+    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
+
+
+def test_a_checkpoint_goes_on_with_the_same_module_and_refuses_another(tmp_path):
+    whole = small().fit(X, checkpoint=tmp_path)
+    again = small().fit(X, checkpoint=tmp_path)
+    np.testing.assert_array_equal(again.transform(X), whole.transform(X))
+    with pytest.raises(ValueError, match="another run"):
+        small(encoder=module(size=7)).fit(X, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "message"),
+    [
+        (ByChannel(), r"makes shape \(2, 5, 64\).*expected \(B, T, M\)"),
+        (Convolutions(n_channels=3), r"cannot take series of shape .*\(2, 1, 64\)"),
+        (nn.LSTM(64, 5), "makes a tuple"),
+        ("resnet", "expected a torch module"),
+    ],
+)
+def test_what_does_not_fit_is_told_before_the_first_step(encoder, message):
+    with pytest.raises(ValueError, match=message):
+        TS2Vec(encoder=encoder, max_iter=10**9).fit(X)
