@@ -7,8 +7,8 @@ import torch
 import naive
 import softclt
 from softclt import CATCC, TSTCC
+from softclt.data.partial_labels import PartialLabels
 from softclt.methods.catcc import PHASES, pseudo_labels
-from softclt.methods.partial_labels import PartialLabels
 from softclt.methods.tstcc import Terms
 from softclt.training import Batch, StepDraws, loop, phases
 from softclt.training.distributed import Group

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from softclt import TSTCC, TS2Vec
+from softclt.data.partial_labels import read_labels
 from softclt.methods.head import ClassifierNetwork
-from softclt.methods.partial_labels import read_labels
 from softclt.methods.supervised import (
     Lesson,
     class_probabilities,

@@ -7,7 +7,7 @@ pytest.importorskip("matplotlib", reason="pages need the `report` extra")
 pytest.importorskip("jinja2", reason="pages need the `report` extra")
 
 from softclt.data import SeriesTable
-from softclt.data.given_labels import GivenLabels
+from softclt.data.label_tables import labels_of
 from softclt.few_labels import LabelStudy, Predictions
 from softclt.reports.labelling import (
     Labelling,
@@ -37,7 +37,7 @@ def found(rng):
     return Labelling(
         series=series,
         predictions=Predictions(rng.dirichlet(np.ones(3), size=80)),
-        given=GivenLabels.of(labels, "few.csv"),
+        given=labels_of(labels, "few.csv"),
         trained_on=series,
         study=a_study([0.4, 0.3, 0.2, 0.1]),
         next_rows=np.array([4, 2]),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from softclt.data import SeriesTable
     from softclt.data.columns import Columns
     from softclt.data.dataset import Split
-    from softclt.data.given_labels import GivenLabels
+    from softclt.data.partial_labels import PartialLabels
     from softclt.few_labels.learning import Learned
     from softclt.reports.labelling import Labelling
 
@@ -106,7 +106,7 @@ def classify(
     _warn_of_single_labels(given)
     if watched() and learner.get_params(deep=False).get("progress") is False:
         learner.set_params(progress=True)
-    note(f"learning with {method} from {len(table)} series, then from {len(given.known)} labels")
+    note(f"learning with {method} from {len(table)} series, then from {len(given.rows)} labels")
     try:
         learned = learn(
             learner,
@@ -133,9 +133,10 @@ def classify(
         saw_labels=learned.saw_labels,
         command=shlex.join(["softclt", *sys.argv[1:]]),
     )
-    names = [given.classes[code] if code >= 0 else None for code in given.y]
+    classes: list[str] = given.classes.tolist()
+    names = [classes[code] if code >= 0 else None for code in given.codes]
     page = None if report is None else _page(found)
-    write_table(predictions.table(shown.ids, given.classes, names if new is None else None), out)
+    write_table(predictions.table(shown.ids, classes, names if new is None else None), out)
     if report is not None and page is not None:
         with whole_file(report) as temporary:
             temporary.write_text(page, encoding="utf-8")
@@ -149,10 +150,10 @@ def classify(
 
 def _read_labelled(
     data: str, labels: Path | None, columns: "Columns", split: "Split"
-) -> tuple["SeriesTable", "GivenLabels"]:
+) -> tuple["SeriesTable", "PartialLabels"]:
     """The series, and the labels that a table of their own or a column of theirs gives."""
     from softclt.data import DataError
-    from softclt.data.given_labels import GivenLabels, labels_by_id, read_partly_labelled
+    from softclt.data.label_tables import labels_by_id, labels_of, read_partly_labelled
 
     if labels is None:
         table, own = read_partly_labelled(data, split=split, **columns)
@@ -160,7 +161,7 @@ def _read_labelled(
             raise ValueError(
                 f"{data} has no labels; give them with --labels, or name their column with --label"
             )
-        return table, GivenLabels.of(own, data)
+        return table, labels_of(own, data)
     try:
         table, _ = read_partly_labelled(data, split=split, **columns)
     except DataError:
@@ -169,13 +170,13 @@ def _read_labelled(
         unnamed: Columns = {**columns, "label": None}  # the label column is that of --labels
         table, _ = read_partly_labelled(data, split=split, **unnamed)
     found = labels_by_id(labels, table.ids, id=columns["id"], label=columns["label"])
-    return table, GivenLabels.of(found, str(labels))
+    return table, labels_of(found, str(labels))
 
 
 def _read_new(new: str, columns: "Columns", channels: list[str] | None) -> "SeriesTable":
     """Series to label: the channels of the training table, whether or not labels are there, too."""
     from softclt.data import DataError
-    from softclt.data.given_labels import read_partly_labelled
+    from softclt.data.label_tables import read_partly_labelled
 
     columns = columns.copy()
     if channels is not None:
@@ -189,7 +190,7 @@ def _read_new(new: str, columns: "Columns", channels: list[str] | None) -> "Seri
         return read_partly_labelled(new, split="test", **columns)[0]
 
 
-def _warn_of_single_labels(given: "GivenLabels") -> None:
+def _warn_of_single_labels(given: "PartialLabels") -> None:
     alone = [name for name, n in zip(given.classes, given.counts, strict=True) if n == 1]
     if alone:
         named = ", ".join(map(repr, alone[:5])) + (", ..." if len(alone) > 5 else "")
@@ -220,7 +221,7 @@ def _facts(found: "Labelling") -> dict[str, Any]:
     study, classes = found.study, found.given.classes
     facts: dict[str, Any] = {
         "series": len(found.series),
-        "labels": len(found.given.known),
+        "labels": len(found.given.rows),
         "classes": classes,
         "given": dict(zip(classes, found.given.counts.tolist(), strict=True)),
         "predicted": dict(zip(classes, found.predictions.counts.tolist(), strict=True)),

@@ -12,11 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from softclt.data.labels import UNLABELLED
+from softclt.data.partial_labels import PartialLabels, read_labels
 from softclt.few_labels.saving import load_classifier, save_classifier
 from softclt.methods import RepresentationLearner, fit_many, methods
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
-from softclt.methods.partial_labels import PartialLabels, read_labels
 from softclt.methods.supervised import Lesson, class_probabilities, fit_classifiers_together
 from softclt.probes.probabilities import PROBES, fit_probe, probe_probabilities
 from softclt.training.phases import phase_folder

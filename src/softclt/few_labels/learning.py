@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from softclt.data.dataset import fingerprint
-from softclt.data.given_labels import GivenLabels
 from softclt.data.labels import Ints
+from softclt.data.partial_labels import PartialLabels
 from softclt.few_labels import SemiSupervisedClassifier
 from softclt.few_labels.advice import to_label_next
 from softclt.few_labels.classifier import FIRST_PHASE
@@ -39,7 +39,7 @@ class Learned:
     model: SemiSupervisedClassifier
     first: RepresentationLearner
     embedded: Floats
-    given: GivenLabels
+    given: PartialLabels
 
     @property
     def saw_labels(self) -> bool:
@@ -54,11 +54,11 @@ class Learned:
 
     def study(self, seed: int = 0, progress: bool = False) -> LabelStudy | None:
         """See `study_labels`; on the embedding that no label has touched."""
-        y = self.given.y[self.given.known]
+        y = self.given.codes[self.given.rows]
         n = n_folds(y) * n_repeats(y)
         with progress_bar("holding labels out", n, progress) as advance:
             return study_labels(
-                self.embedded[self.given.known], y, probes[self.reader], seed=seed, on_fold=advance
+                self.embedded[self.given.rows], y, probes[self.reader], seed=seed, on_fold=advance
             )
 
     def next_rows(self, predictions: Predictions, n: int, new: Any = None) -> Ints:
@@ -69,7 +69,7 @@ class Learned:
             n: How many.
             new: Series that were not learned from.
         """
-        known, p = self.given.known, predictions.probabilities
+        known, p = self.given.rows, predictions.probabilities
         if new is None:
             return to_label_next(self.embedded, p, known, n)
         R = np.concatenate([self.embedded[known], self.first.transform(new)])
@@ -80,7 +80,7 @@ class Learned:
 def learn(
     learner: RepresentationLearner,
     X: Floats,
-    given: GivenLabels,
+    given: PartialLabels,
     *,
     classifier: str = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
@@ -100,12 +100,12 @@ def learn(
     first, folder, later = clone(learner), None, None
     if checkpoint is not None:
         root = Path(checkpoint)
-        later = root / f"labels-{fingerprint(given.y)}"
+        later = root / f"labels-{fingerprint(given.codes)}"
         own_folder = isinstance(first, LabelLearner)  # it names the folders of its phases itself
         folder = root if own_folder else phase_folder(root, 1, FIRST_PHASE)
     first.fit(X, checkpoint=folder)
     model = SemiSupervisedClassifier(
         learner, classifier=classifier, pretrained=first, progress=progress
     )
-    model.fit(X, given.y, checkpoint=later)
+    model.fit(X, given.codes, checkpoint=later)
     return Learned(model, first, first.transform(X), given)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from softclt.data.dataset import fingerprint
 from softclt.data.labels import UNLABELLED
+from softclt.data.partial_labels import PartialLabels, read_labels
 from softclt.data.sources import left_on_disk
 from softclt.distances.store import matrix_of
 from softclt.encoders import Encoder, TCCNetwork
@@ -23,7 +24,6 @@ from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
 from softclt.methods.learner import RepresentationLearner, methods
 from softclt.methods.many import fit_many, late_weights
-from softclt.methods.partial_labels import PartialLabels, read_labels
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.stacks import chunks, speaker, stackable
 from softclt.methods.supervised import (

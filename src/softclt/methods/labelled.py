@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from softclt.data.labels import UNLABELLED
+from softclt.data.partial_labels import PartialLabels
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.learner import RepresentationLearner
-from softclt.methods.partial_labels import PartialLabels
 from softclt.training import Callback
 from softclt.validation import Floats, check_random_state_seed
 

@@ -13,12 +13,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from softclt.data.dataset import fingerprint
+from softclt.data.partial_labels import PartialLabels
 from softclt.data.preparation import Float32s
 from softclt.encoders import Encoder
 from softclt.encoders.stacked import one_of, stacked
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.learner import RepresentationLearner
-from softclt.methods.partial_labels import PartialLabels
 from softclt.methods.stacks import chunks
 from softclt.training import Batch, Callback, StepDraws
 from softclt.training.loop import Course

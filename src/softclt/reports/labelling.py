@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from softclt.data import SeriesTable
-from softclt.data.given_labels import GivenLabels
 from softclt.data.labels import Ints
+from softclt.data.partial_labels import PartialLabels
 from softclt.few_labels import LabelStudy, Predictions
 from softclt.few_labels.study import GAIN_TOO_WIDE
 from softclt.reports.document import Cell, Column, Document, Grid, Line, Section, number, words
@@ -39,7 +39,7 @@ class Labelling:
 
     series: SeriesTable
     predictions: Predictions
-    given: GivenLabels
+    given: PartialLabels
     trained_on: SeriesTable
     study: LabelStudy | None
     next_rows: Ints
@@ -52,8 +52,7 @@ def labelling_report(found: Labelling) -> Document:
     """Sections in the order of a person's questions: how good, what next, what came out."""
     n, given = len(found.series), found.given
     subtitle = (
-        f"{n:,} series, {len(given.known):,} labels of {len(given.classes)} classes; "
-        f"{found.learned}"
+        f"{n:,} series, {len(given.rows):,} labels of {len(given.classes)} classes; {found.learned}"
     )
     sections = [
         Section("Summary", points=tuple(summary(found))),
@@ -152,7 +151,7 @@ def _accuracy_section(found: Labelling) -> Section:
 
 
 def _recall_grid(found: Labelling, study: LabelStudy) -> Grid:
-    y = found.given.y[found.given.known][study.rows]
+    y = found.given.codes[found.given.rows][study.rows]
     right = study.right[-1].mean(axis=0)  # (n,)
     lines = []
     for code, name in enumerate(found.given.classes):
@@ -239,7 +238,7 @@ def _classes_section(found: Labelling) -> Section:
         "Most and least certain series of each class",
         "A row for each class: left its surest series, right its least sure, with id and "
         f"confidence{channel_words(found.series.X)}.",
-        certain_figure(found.series, found.predictions, found.given.classes),
+        certain_figure(found.series, found.predictions, found.given.classes.tolist()),
     )
     grid = Grid("Classes of the predictions", columns, tuple(lines), (note,))
     return Section("What came out", grids=(grid,), pictures=(picture,))
@@ -254,12 +253,12 @@ def _doubted_section(found: Labelling) -> Section | None:
     doubted = [int(row) for row in rows[: int((wrong == 1).sum())]][:DOUBTED]
     if not doubted or not found.study.tells:
         return None
-    known = found.given.known
+    known = found.given.rows
     lines = tuple(
         Line(
             (
                 Cell(str(found.trained_on.ids[known[row]])),
-                Cell(found.given.classes[found.given.y[known[row]]]),
+                Cell(found.given.classes[found.given.codes[known[row]]]),
             )
         )
         for row in doubted

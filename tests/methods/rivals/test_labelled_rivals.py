@@ -5,12 +5,12 @@ import torch
 import naive
 from softclt import SemiSupervisedClassifier, evaluate
 from softclt.data import waves
+from softclt.data.partial_labels import read_labels
 from softclt.encoders import TCCEncoder
 from softclt.encoders.stacked import stacked
 from softclt.methods import FixMatch, MeanTeacher, SemiTime, SimCLR
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.learner import RepresentationLearner
-from softclt.methods.partial_labels import read_labels
 from softclt.methods.rivals import labelled
 from softclt.methods.rivals.labelled import Given
 from softclt.methods.rivals.semitime import halves

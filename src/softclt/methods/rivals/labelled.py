@@ -14,6 +14,7 @@ from torch import Tensor
 
 from softclt.data.dataset import fingerprint
 from softclt.data.labels import UNLABELLED
+from softclt.data.partial_labels import PartialLabels, read_labels
 from softclt.data.preparation import Float32s
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
@@ -22,7 +23,6 @@ from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner
 from softclt.methods.learner import RepresentationLearner
 from softclt.methods.many import late_weights
-from softclt.methods.partial_labels import PartialLabels, read_labels
 from softclt.methods.rivals.rival import Rival
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.soft import SoftLearner

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from softclt.data import DataError
-from softclt.data.given_labels import GivenLabels, labels_by_id, read_partly_labelled
+from softclt.data.label_tables import labels_by_id, labels_of, read_partly_labelled
 
 IDS = ["a", "b", "007", "c"]
 
@@ -68,12 +68,12 @@ def test_an_unreadable_table_is_named(write, tmp_path):
 
 def test_labels_need_two_classes():
     with pytest.raises(DataError, match="has no labels"):
-        GivenLabels.of([None, None], "mine")
+        labels_of([None, None], "mine")
     with pytest.raises(DataError, match="all 2 labels are 'x'"):
-        GivenLabels.of(["x", None, "x"], "mine")
-    given = GivenLabels.of(["9", None, "10", "9"], "mine")
-    assert given.y.tolist() == [0, -1, 1, 0]
-    assert given.classes == ["9", "10"]
+        labels_of(["x", None, "x"], "mine")
+    given = labels_of(["9", None, "10", "9"], "mine")
+    assert given.codes.tolist() == [0, -1, 1, 0]
+    assert given.classes.tolist() == ["9", "10"]
     assert given.counts.tolist() == [2, 1]
 
 

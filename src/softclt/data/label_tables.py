@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -13,7 +13,8 @@ from softclt.data.columns import ID_NAMES, WIDE_LABEL_NAMES, Columns
 from softclt.data.csvfile import NO_LABEL, read_csv
 from softclt.data.dataset import SeriesTable, Split
 from softclt.data.errors import DataError, shorten
-from softclt.data.labels import UNLABELLED, Ints, encode_labels
+from softclt.data.labels import UNLABELLED, encode_labels
+from softclt.data.partial_labels import PartialLabels
 from softclt.data.reading import suffix_of
 from softclt.data.tables import frame_rows, read_frame
 from softclt.data.text import existing_file
@@ -21,51 +22,29 @@ from softclt.data.text import existing_file
 SHOWN = 5  # ids that a message names
 
 
-@dataclass(frozen=True)
-class GivenLabels:
-    """Labels of N series, of which most may be unknown.
+def labels_of(labels: Sequence[Any], source: str) -> PartialLabels:
+    """Labels of any kind, None where there is none; at least two classes.
 
-    Attributes:
-        y: 0..L-1, or ``UNLABELLED``, ``(N,)``.
-        classes: Name of each label as it was written.
-        source: Where they came from.
+    Args:
+        labels: Of each series.
+        source: Where they came from, for errors.
+
+    Example:
+        >>> labels_of(["run", None, "walk"], "mine").codes
+        array([ 0, -1,  1])
     """
-
-    y: Ints
-    classes: list[str]
-    source: str
-
-    @classmethod
-    def of(cls, labels: Sequence[Any], source: str) -> "GivenLabels":
-        """Labels of any kind, None where there is none; at least two classes.
-
-        Example:
-            >>> GivenLabels.of(["run", None, "walk"], "mine").y
-            array([ 0, -1,  1])
-        """
-        known = [i for i, label in enumerate(labels) if label is not None]
-        if not known:
-            raise DataError("has no labels; a few for each class are needed", source)
-        encoded, _, classes = encode_labels([labels[i] for i in known])
-        if len(classes) < 2:
-            raise DataError(
-                f"all {len(known)} labels are {shorten(classes[0])}; at least two classes are "
-                "needed",
-                source,
-            )
-        y = np.full(len(labels), UNLABELLED, dtype=np.int64)
-        y[known] = encoded
-        return cls(y, classes, source)
-
-    @property
-    def known(self) -> Ints:
-        """Rows that have a label."""
-        return np.flatnonzero(self.y != UNLABELLED)
-
-    @property
-    def counts(self) -> Ints:
-        """Labels of each class, ``(L,)``."""
-        return np.bincount(self.y[self.known], minlength=len(self.classes))
+    known = [i for i, label in enumerate(labels) if label is not None]
+    if not known:
+        raise DataError("has no labels; a few for each class are needed", source)
+    encoded, _, classes = encode_labels([labels[i] for i in known])
+    if len(classes) < 2:
+        raise DataError(
+            f"all {len(known)} labels are {shorten(classes[0])}; at least two classes are needed",
+            source,
+        )
+    codes = np.full(len(labels), UNLABELLED, dtype=np.int64)
+    codes[known] = encoded
+    return PartialLabels(np.array(classes), codes)
 
 
 def read_partly_labelled(

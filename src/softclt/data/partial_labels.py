@@ -30,6 +30,16 @@ class PartialLabels:
         """Which series have a label, ``(N,)``."""
         return np.asarray(self.codes >= 0)
 
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Of the series that have a label."""
+        return np.flatnonzero(self.known)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Labels of each class, ``(L,)``."""
+        return np.bincount(self.codes[self.known], minlength=len(self.classes))
+
 
 def read_labels(y: Any, n_series: int, unlabelled: Any = UNLABELLED) -> PartialLabels:
     """Labels and their classes; nothing but a marker tells that a series has none.

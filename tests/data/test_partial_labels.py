@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softclt.methods.partial_labels import read_labels
+from softclt.data.partial_labels import read_labels
 
 
 def codes(y, **options):
