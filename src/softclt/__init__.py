@@ -21,6 +21,7 @@ _HOMES = {
     "TSTCC": "softclt.methods",
     "fit_many": "softclt.methods",
     "load_model": "softclt.methods",
+    "load_pretrained": "softclt.methods",
     "pairwise_distance": "softclt.distances",
     "select": "softclt.selection",
     "load": "softclt.data",
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from softclt.methods import TS2Vec as TS2Vec
     from softclt.methods import fit_many as fit_many
     from softclt.methods import load_model as load_model
+    from softclt.methods import load_pretrained as load_pretrained
     from softclt.selection import select as select
     from softclt.tasks import evaluate as evaluate
 
@@ -84,6 +86,7 @@ __all__ = [
     "functional",
     "load",
     "load_model",
+    "load_pretrained",
     "pairwise_distance",
     "select",
 ]

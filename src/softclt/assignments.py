@@ -42,6 +42,13 @@ def laplacian(d: Tensor, tau: float, span: float) -> Tensor:
     return torch.exp(-tau * d)
 
 
+@assignments.register("plateau", instance=True, temporal=False, grows=False)
+def plateau(d: Tensor, tau: float, span: float) -> Tensor:
+    """Near 1 for the nearer half of the span, near 0 for the other; tau is how sharply it falls."""
+    middle = span / 2
+    return torch.sigmoid(-tau * (d - middle)) / torch.sigmoid(torch.tensor(tau * middle)).item()
+
+
 @assignments.register("linear", instance=True, temporal=True, grows=False)
 def linear(d: Tensor, tau: float, span: float) -> Tensor:
     """1 - d / span: the most distant gets 0. tau is ignored (the paper's «without kernel»)."""

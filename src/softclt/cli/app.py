@@ -17,6 +17,7 @@ from softclt.cli.forecast import forecast
 from softclt.cli.listing import list_names
 from softclt.cli.models import embed, fit, info
 from softclt.cli.options import examples
+from softclt.cli.pretrain import pretrain
 from softclt.cli.report import report
 from softclt.cli.scores import evaluate
 
@@ -76,8 +77,17 @@ app.command(
     ),
 )(fit)
 app.command(
+    short_help="Train one encoder on many data sets, to use it on all.",
+    epilog=examples(
+        "softclt pretrain corpus.toml --out model/",
+        "softclt pretrain base --out model/ --set max_iter=8000 --set device=cuda",
+        "torchrun --nproc-per-node 2 -m softclt pretrain corpus.toml --out model/",
+    ),
+)(pretrain)
+app.command(
     short_help="Turn series into embeddings with a model.",
     epilog=examples(
+        "softclt embed base sales.csv --id store --time day --out emb.csv",
         "softclt embed model/ sales.csv --id store --time day --out emb.parquet",
         "softclt embed model/ series.npz --out steps.npz --level timestamp --causal",
         "softclt embed model/ long.csv --out windows.csv --level window --window 24",
@@ -86,7 +96,7 @@ app.command(
 app.command(
     short_help="Look around in an embedding: a page for the browser.",
     epilog=examples(
-        "softclt explore model/ ucr/GunPoint --split all --out explore.html",
+        "softclt explore base ucr/GunPoint --split all --out explore.html",
         "softclt explore model/ sales.csv --id store --time day --column region --out map.html",
         "softclt explore model/ series.npz --projection pca --colors about.csv --out map.html",
     ),

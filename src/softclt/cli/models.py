@@ -53,7 +53,7 @@ def fit(
     The model is a folder with safetensors and JSON; 'softclt embed' uses it, and so does
     softclt.load_model in Python. A column of labels is named only to be left out of the values.
     """
-    _check_folder(out, force)
+    check_folder(out, force)
 
     from softclt.data import read_series
     from softclt.data.sources import open_if_large
@@ -209,7 +209,7 @@ def embedding_table(
     return pd.concat([pd.DataFrame(keys), values], axis=1)
 
 
-def _check_folder(out: Path, force: bool) -> None:
+def check_folder(out: Path, force: bool) -> None:
     """Refuse a folder that is in use before any work is done for it."""
     if out.is_file():
         raise FileExistsError(f"--out {out} is a file; expected a folder for the model")

@@ -1,6 +1,7 @@
 """What happens to series between the door and the training loop: scaling, sections, centring."""
 
 import math
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -121,3 +122,70 @@ def blocks_of(shape: tuple[int, ...]) -> Iterator[slice]:
     """Rows of some series after the other, of an array of this shape."""
     size = max(1, _BLOCK // math.prod(shape[1:]))
     return (slice(start, start + size) for start in range(0, shape[0], size))
+
+
+def resampled(X: Floats, length: int) -> Float32s:
+    """Each channel standardised by itself and brought to a number of steps along straight lines.
+
+    Missing values inside a channel are filled along a line; before its first and after its last
+    value it ends. A channel without any value, or with one, is 0 everywhere.
+
+    Args:
+        X: Series ``(N, D, T)``, NaN where missing.
+        length: Steps of the result.
+    """
+    n, d, _ = X.shape
+    out = np.zeros((n, d, length), np.float32)
+    for rows in blocks_of((n, d, max(length, X.shape[-1]))):
+        part, own = X[rows], out[rows]
+        complete = ~np.isnan(part).any(axis=(1, 2))
+        own[complete] = _on_grid(standardised(part[complete]), length)
+        for i in np.flatnonzero(~complete):
+            for c in range(d):
+                there = np.flatnonzero(~np.isnan(part[i, c]))
+                if len(there) > 1:
+                    whole = filled(part[i : i + 1, c : c + 1, there[0] : there[-1] + 1])
+                    own[i, c] = _on_grid(standardised(whole), length)
+    return out
+
+
+def standardised(X: Floats) -> Float64s:
+    """Each channel of each series with mean 0 and spread 1; constant ones are 0, NaN stays."""
+    with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of channels without any value
+        largest = np.nanmax(np.abs(X), axis=-1, keepdims=True)
+        x = X / np.where(largest > 0, largest, 1).astype(np.float64)  # no square overflows
+        x = x - np.nanmean(x, axis=-1, keepdims=True)
+        spread = np.nanstd(x, axis=-1, keepdims=True)
+    varies = spread > 1e-8
+    return np.where(varies, x / np.where(varies, spread, 1.0), x * 0.0)
+
+
+def filled(X: Floats) -> Floats:
+    """Values between observed ones along straight lines; others as their nearest, in a channel.
+
+    A series ``(N, D, T)`` ends where its last channel ends: what lies behind stays missing, as
+    does a channel without any value.
+    """
+    if not np.isnan(X).any():
+        return X
+    X = X.copy()
+    lengths = series_lengths(X)
+    for i, c in np.argwhere(np.isnan(X).any(axis=-1)):
+        own = X[i, c, : lengths[i]]
+        there = np.flatnonzero(~np.isnan(own))
+        if 0 < len(there) < len(own):
+            own[:] = np.interp(np.arange(len(own)), there, own[there])
+    return X
+
+
+def _on_grid(x: Float64s, length: int) -> Float64s:
+    """Complete series ``(..., T)`` at evenly spaced places."""
+    t = x.shape[-1]
+    if t == length:
+        return x
+    places = np.linspace(0, t - 1, length)
+    before = np.minimum(places.astype(np.int64), max(0, t - 2))
+    after = np.minimum(before + 1, t - 1)
+    part = places - before
+    return np.asarray(x[..., before] * (1 - part) + x[..., after] * part)

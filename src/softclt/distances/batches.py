@@ -23,7 +23,8 @@ from softclt.progress import progress_bar
 from softclt.validation import check_choice, check_distances, check_random_state_seed, check_series
 
 MODES = ("auto", "dense", "lazy")
-NORMALIZATIONS = ("minmax", "max", "column")
+NORMALIZATIONS = ("minmax", "max", "column", "local")
+_OF_ALL = ("column", "local")  # need the whole matrix
 
 # A sample of s pairs has, with probability 1 - (1 - TAIL)^s, one among the share TAIL of the most
 # distant pairs: at most that share then lies above the sample's maximum. So for the minimum.
@@ -59,8 +60,8 @@ class BatchDistances:
         mode: ``"dense"``, ``"lazy"``, or ``"auto"``, which counts and never measures, so that the
             same call does the same everywhere: dense if the matrix has at most 1e10 cells of cost
             matrices, or no more pairs than the ``steps`` and the sample together, but not for more
-            than 16,384 series; else lazy. ``normalize="column"`` needs the matrix: dense.
-        normalize: ``"minmax"``, ``"max"`` or ``"column"``, see `normalize_distances`.
+            than 16,384 series; else lazy. ``"column"`` and ``"local"`` need the matrix: dense.
+        normalize: ``"minmax"``, ``"max"``, ``"column"`` or ``"local"``, see `normalize_distances`.
         steps: Batches that will be asked for, if known; only auto looks at it.
         batch_size: Series in each of them.
         distances: Raw ``(N, N)``, or a `DistanceStore` or its folder, to save computing them.
@@ -298,7 +299,7 @@ def choose_mode(
         >>> choose_mode(large, large * (large - 1) // 2, 200**2, "minmax", 600, 8)
         'lazy'
     """
-    if normalize == "column":
+    if normalize in _OF_ALL:
         return "dense"
     b = min(batch_size, n_series)
     lazily = 0 if steps is None else steps * b * (b - 1) // 2 + min(SAMPLE_SIZE, n_pairs)
@@ -328,7 +329,7 @@ def _check_lazy(normalize: str, distances: Any) -> None:
             "distances are given and the mode is 'lazy', which would not look at them; "
             "use 'auto' or 'dense', or leave them out"
         )
-    if normalize == "column":
+    if normalize in _OF_ALL:
         raise ValueError(
             "normalising each 'column' needs the whole matrix, which the mode 'lazy' never has; "
             "normalise by 'minmax' or 'max', or use the mode 'dense'"

@@ -79,28 +79,48 @@ def samples(
 
 
 class SetDistances:
-    """Distances within several sets, each with its own extremes; rows are counted through all.
+    """Distances within several sets, each normalised by itself; rows are counted through all.
 
+    Series of different sets are as far apart as can be, and so are those of a set that has none.
     It is asked as `BatchDistances` are.
+
+    Args:
+        sets: Of each set; None where no two series are alike.
+        starts: Rows at which sets begin.
     """
 
     matrix = None
 
-    def __init__(self, sets: Sequence["BatchDistances"], starts: Ints) -> None:
-        self.sets, self.starts = sets, starts
-        self.mode, self.engine, self.device = sets[0].mode, sets[0].engine, sets[0].device
+    def __init__(self, sets: Sequence["BatchDistances | None"], starts: Ints) -> None:
+        self.sets, self.starts = sets, np.asarray(starts)
+        first = self._known[0]
+        self.mode, self.engine, self.device = first.mode, first.engine, first.device
 
     def __call__(self, rows: Tensor) -> Tensor:
-        """Distances of a batch of one set, ``(B, B)``."""
-        k = int(np.searchsorted(self.starts, int(rows[0]), side="right")) - 1
-        return self.sets[k](rows - int(self.starts[k]))
+        """Distances of a batch, ``(B, B)``."""
+        numbers = np.searchsorted(self.starts, rows.cpu().numpy(), side="right") - 1
+        own = np.unique(numbers)
+        if len(own) == 1 and (alone := self.sets[own[0]]) is not None:
+            return torch.as_tensor(alone(rows - int(self.starts[own[0]])))
+        block = torch.ones(len(rows), len(rows), device=self.device)
+        for k in own:
+            if (between := self.sets[k]) is not None:
+                places = torch.from_numpy(np.flatnonzero(numbers == k)).to(rows.device)
+                part = between(rows[places] - int(self.starts[k]))
+                block[places[:, None], places] = part
+        block.fill_diagonal_(0.0)
+        return block
 
     @property
     def facts(self) -> dict[str, Any]:
         """As one has them, with the extremes by set."""
-        own = [distances.facts for distances in self.sets]
+        own = [distances.facts for distances in self._known]
         return {
             "engine": self.engine,
             **{k: sum(facts[k] for facts in own) for k in ("pairs_before", "pairs_in_batches")},
             **{k: [facts[k] for facts in own] for k in ("low", "high")},
         }
+
+    @property
+    def _known(self) -> list["BatchDistances"]:
+        return [between for between in self.sets if between is not None]

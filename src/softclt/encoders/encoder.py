@@ -27,8 +27,11 @@ class Encoder(nn.Module):
         mask_padding: Whether padding is kept out; pooling then sees observed steps only.
         n_layers: Blocks that can be read out.
         output_dims: M of the last of them.
+        needs_one_length: Whether padding would change what it gives, so that series of different
+            lengths are encoded apart.
     """
 
+    needs_one_length = False
     mask_padding: bool
     n_layers: int
     output_dims: int
@@ -109,6 +112,7 @@ class EncoderWithHeads(Encoder, Generic[Inner]):
         super().__init__()
         self.mask_padding, self.n_layers = encoder.mask_padding, encoder.n_layers
         self.output_dims = encoder.output_dims
+        self.needs_one_length = encoder.needs_one_length
         self.encoder: Inner = encoder
 
     def forward(

@@ -1,6 +1,7 @@
 """From a trained encoder to representations: any length, memory bounded by the batch."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -72,8 +73,8 @@ def encode(
             return module.all_layers(x)
         return module.forward(x, layer=layer)
 
-    results = []
-    for x, r, lengths in _batches(module, X):
+    results: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
+    for rows, x, r, lengths in _batches(module, X):
         longest = x.shape[-1]
         z = _causal(module, x, reading) if causal else forward(x)  # (B, longest, M)
         if level == "timestamp":
@@ -89,8 +90,8 @@ def encode(
             out = pool(z, r, pooling)
         else:
             out = pool(z, r, pooling)
-        results.append(out.float().cpu().numpy())
-    return np.concatenate(results)
+        results.append((rows, out.float().cpu().numpy()))
+    return _in_order(results)
 
 
 @torch.no_grad()
@@ -98,42 +99,65 @@ def read_outs(
     module: Encoder, X: NDArray[np.float32], wanted: Collection[tuple[str, str]]
 ) -> dict[tuple[str, str], NDArray[np.float32]]:
     """What `encode` gives for several ``(pooling, layers)``, from one pass of the encoder."""
-    results: dict[tuple[str, str], list[NDArray[np.float32]]] = {one: [] for one in wanted}
+    results: dict[tuple[str, str], list[Any]] = {one: [] for one in wanted}
     for pooling, layers in results:
         check_pooling(pooling)
         check_choice(layers, LAYERS, "layers")
     every = any(layers == "all" for _, layers in results)
-    for x, r, _ in _batches(module, X):
+    for rows, x, r, _ in _batches(module, X):
         z = last = module.all_layers(x) if every else module.forward(x)  # (B, T, M)
         if every:
             last = z[..., -module.forward(x[:1, :, :1]).shape[-1] :]  # the last block stands last
         for (pooling, layers), vectors in results.items():
-            vectors.append(pool(z if layers == "all" else last, r, pooling).float().cpu().numpy())
-    return {one: np.concatenate(vectors) for one, vectors in results.items()}
+            pooled = pool(z if layers == "all" else last, r, pooling)
+            vectors.append((rows, pooled.float().cpu().numpy()))
+    return {one: _in_order(vectors) for one, vectors in results.items()}
 
 
-def _batches(module: Encoder, X: NDArray[np.float32]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Series as the encoder takes them, their real steps and their lengths, a part at a time.
+def _batches(
+    module: Encoder, X: NDArray[np.float32]
+) -> Iterator[tuple[NDArray[np.int64], Tensor, Tensor, Tensor]]:
+    """Rows, series as the encoder takes them, their real steps and lengths, a part at a time.
 
-    The encoder is in evaluation mode meanwhile.
+    The encoder is in evaluation mode meanwhile. One that sees padding gets series of one length at
+    a time.
     """
     n, _, t = X.shape
     parameter = next(module.parameters())
     # With padding let in, as the original has it, every step counts; else only observed ones do.
     real = observed_steps(X) if module.mask_padding else np.ones((n, t), dtype=bool)
     lengths = series_lengths(X) if module.mask_padding else np.full(n, t)
+    order, ends = np.arange(n), [n]
+    if module.needs_one_length:
+        order = np.argsort(lengths, kind="stable")
+        ends = [*(np.flatnonzero(np.diff(lengths[order])) + 1).tolist(), n]
     batch = max(1, _STEPS_AT_ONCE // t)
     was_training = module.training
     module.eval()
-    for start in range(0, n, batch):
-        rows = slice(start, start + batch)
-        longest = max(1, int(lengths[rows].max()))
-        yield (
-            torch.as_tensor(X[rows, :, :longest], device=parameter.device, dtype=parameter.dtype),
-            torch.as_tensor(real[rows, :longest], device=parameter.device),
-            torch.as_tensor(lengths[rows], device=parameter.device),
-        )
+    for first, end in zip([0, *ends], ends, strict=False):
+        for start in range(first, end, batch):
+            rows = order[start : min(start + batch, end)]
+            longest = max(1, int(lengths[rows].max()))
+            x, r = X[rows, :, :longest], real[rows, :longest]
+            yield (
+                rows,
+                torch.as_tensor(x, device=parameter.device, dtype=parameter.dtype),
+                torch.as_tensor(r, device=parameter.device),
+                torch.as_tensor(lengths[rows], device=parameter.device),
+            )
     module.train(was_training)
+
+
+def _in_order(
+    parts: Sequence[tuple[NDArray[np.int64], NDArray[np.float32]]],
+) -> NDArray[np.float32]:
+    """Parts of the result, each with its rows, as one array."""
+    if len(parts) == 1:
+        return parts[0][1]
+    out = np.empty((sum(len(rows) for rows, _ in parts), *parts[0][1].shape[1:]), np.float32)
+    for rows, values in parts:
+        out[rows] = values
+    return out
 
 
 def check_pooling(pooling: str) -> None:

@@ -10,10 +10,15 @@ from torch.nn.functional import normalize
 
 from softclt.losses import functional
 from softclt.losses.contrast import full_precision
+from softclt.losses.functional import SharedBatch
 
 
 def nt_xent(
-    z1: Tensor, z2: Tensor, temperature: float = 0.2, weights: Tensor | None = None
+    z1: Tensor,
+    z2: Tensor,
+    temperature: float = 0.2,
+    weights: Tensor | None = None,
+    group: SharedBatch | None = None,
 ) -> Tensor:
     """Two views of each series against all others by cosine: the mean over 2N anchors.
 
@@ -22,6 +27,8 @@ def nt_xent(
         temperature: Similarities are divided by it.
         weights: Soft assignments with ones on the diagonal, ``(N, N)`` or with z's leading shape;
             those of an anchor are divided by their sum. None: its other view is all.
+        group: Processes that have further series of the batch: see
+            :func:`softclt.functional.hierarchical_loss`.
 
     Example:
         >>> z = torch.eye(3)
@@ -29,7 +36,7 @@ def nt_xent(
         tensor(0.0266)
     """
     one, two = (normalize(z, dim=-1) for z in _full(z1, z2))
-    return _at_one_step(one, two, weights, temperature)
+    return _at_one_step(one, two, weights, temperature, group)
 
 
 def supervised_contrast(z1: Tensor, z2: Tensor, labels: Tensor, temperature: float = 0.2) -> Tensor:
@@ -78,9 +85,19 @@ def future_contrast(future: Tensor, predicted: Tensor, mask: Tensor | None = Non
         return -(shares * real).sum(dim=(-2, -1)) / real.sum(dim=(-2, -1)).clamp_min(1)
 
 
-def _at_one_step(z1: Tensor, z2: Tensor, weights: Tensor | None, temperature: float) -> Tensor:
+def _at_one_step(
+    z1: Tensor,
+    z2: Tensor,
+    weights: Tensor | None,
+    temperature: float,
+    group: SharedBatch | None = None,
+) -> Tensor:
     one, two = (z[..., None, :] / temperature**0.5 for z in (z1, z2))  # (..., N, 1, M)
-    return functional.soft_instance_loss(one, two, weights, normalize_weights=True)
+    if group is None or group.size == 1:
+        return functional.soft_instance_loss(one, two, weights, normalize_weights=True)
+    return functional.hierarchical_loss(
+        one, two, weights, lam=1.0, normalize_weights=True, group=group
+    )
 
 
 def _full(one: Tensor, two: Tensor) -> tuple[Tensor, Tensor]:

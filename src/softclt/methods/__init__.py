@@ -8,11 +8,14 @@ from softclt.methods.learner import load_model as load_model
 from softclt.methods.learner import methods as methods
 from softclt.methods.many import fit_many as fit_many
 from softclt.methods.presets import preset_names as preset_names
+from softclt.methods.pretrained import Pretrained as Pretrained
+from softclt.methods.pretrained import load_pretrained as load_pretrained
 from softclt.methods.rivals import CPC as CPC
 from softclt.methods.rivals import SSLECG as SSLECG
 from softclt.methods.rivals import FixMatch as FixMatch
 from softclt.methods.rivals import MeanTeacher as MeanTeacher
 from softclt.methods.rivals import SemiTime as SemiTime
 from softclt.methods.rivals import SimCLR as SimCLR
+from softclt.methods.series_contrast import SeriesContrast as SeriesContrast
 from softclt.methods.ts2vec import TS2Vec as TS2Vec
 from softclt.methods.tstcc import TSTCC as TSTCC

@@ -4,6 +4,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from softclt import inference, persistence
+from softclt import inference, persistence, pretrained
 from softclt.data.preparation import Float32s, Float64s, apply_scale
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
@@ -247,7 +248,9 @@ class RepresentationLearner(SeriesTransformer):
             options: dict[str, Any] = {"window": window, "stride": stride, "layer": layer}
             options |= {"level": level, "causal": causal, "context": context}
             return encode_source(partial(self.encode, **options), source, level)
-        seen = self._seen(X)
+        pooling, layers = self._read_out()
+        at_steps = level != "instance" or causal
+        seen = self._seen_at_steps(X, causal) if at_steps else self._seen(X)
         return inference.encode(
             self.module_,
             seen,
@@ -256,8 +259,8 @@ class RepresentationLearner(SeriesTransformer):
             stride=stride,
             causal=causal,
             context=context,
-            pooling=self.pooling,
-            layers=self.layers,
+            pooling=pooling,
+            layers=layers,
             layer=layer,
         )
 
@@ -269,7 +272,7 @@ class RepresentationLearner(SeriesTransformer):
         Two arrays ``(N, T, M)``: what ``encode(X, "timestamp", causal=True)`` gives, and the same
         with each step's own values hidden. The two differ most where a step is a surprise.
         """
-        seen = self._seen(X)
+        seen = self._seen_at_steps(X, causal=True)
         return causal.encode_masked(self.module_, seen, self._reading(context))
 
     def last_step_change(
@@ -285,14 +288,15 @@ class RepresentationLearner(SeriesTransformer):
         if (source := left_on_disk(X)) is not None:
             own = partial(self.last_step_change, context=context, norm=norm)
             return encode_source(own, source, "timestamp")
-        seen = self._seen(X)
+        seen = self._seen_at_steps(X, causal=True)
         return causal.last_step_change(self.module_, seen, self._reading(context), norm)
 
     def stream(self, *, context: int = 200) -> CausalStream:
         """For a series that arrives step by step: its ``push`` gives the newest step's vector."""
         check_is_fitted(self, "module_")
         reading = self._reading(context)
-        return CausalStream(self.module_, reading, self.n_features_in_, self._scaled)
+        scaled = partial(self._scaled_at_steps, causal=True)
+        return CausalStream(self.module_, reading, self.n_features_in_, scaled)
 
     def read_outs(
         self, X: Any, wanted: Collection[tuple[str, str]]
@@ -337,22 +341,25 @@ class RepresentationLearner(SeriesTransformer):
         params = persistence.json_safe(self.get_params(deep=False))
         if not isinstance(self.random_state, (int, np.integer, type(None))):
             params["random_state"] = self.seed_  # what a generator drew
-        scale = None if self.scale_ is None else [part.tolist() for part in self.scale_]
         config = {
             "method": methods.name_of(type(self)),
             "params": params,
-            "fitted": {
-                "n_features_in": self.n_features_in_,
-                "scale": scale,
-                "seed": self.seed_,
-                "n_iter": self.n_iter_,
-                "history": {k: v for k, v in self.history_.items() if k != "loss"},
-            },
+            "fitted": self._fitted(),
             "training": training,
             "fingerprint": self.fingerprint_,
             "versions": persistence.versions(),
         }
         persistence.write_model(folder, config, tensors, self.history_["loss"])
+
+    def _fitted(self) -> dict[str, Any]:
+        """What `save` tells of the fitted model besides its weights, for `_restore`."""
+        return {
+            "n_features_in": self.n_features_in_,
+            "scale": None if self.scale_ is None else [part.tolist() for part in self.scale_],
+            "seed": self.seed_,
+            "n_iter": self.n_iter_,
+            "history": {k: v for k, v in self.history_.items() if k != "loss"},
+        }
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, encoder: nn.Module | None = None) -> Self:
@@ -391,24 +398,39 @@ class RepresentationLearner(SeriesTransformer):
         self.module_ = state.averaged.eval()
 
     def _reading(self, context: int) -> causal.Lookback:
-        return causal.Lookback(context, self.layers)
+        return causal.Lookback(context, self._read_out()[1])
+
+    def _read_out(self) -> tuple[str, str]:
+        """Pooling and layers of `transform`."""
+        return self.pooling, self.layers
 
     def _seen(self, X: Any) -> Float32s:
         """Series as the fitted network sees them."""
+        return self._scaled(self._checked(X))
+
+    def _seen_at_steps(self, X: Any, causal: bool) -> Float32s:
+        """Series as the network sees them where each step has a representation of its own."""
+        return self._scaled_at_steps(self._checked(X), causal)
+
+    def _checked(self, X: Any) -> Floats:
         check_is_fitted(self, "module_")
-        X = check_series(X, n_channels=self.n_features_in_)
-        empty = np.flatnonzero(~observed_steps(X).any(axis=1))
+        series = check_series(X, n_channels=self.n_features_in_)
+        empty = np.flatnonzero(~observed_steps(series).any(axis=1))
         if len(empty):
             raise ValueError(
                 f"series {empty[0]} of X has no step at which all its channels have a value "
                 f"({len(empty)} such series); leave it out"
             )
-        return self._scaled(X)
+        return series
 
     def _scaled(self, X: Floats) -> Float32s:
         if self.scale_ is None:
             return X.astype(np.float32)
         return apply_scale(X, *self.scale_)
+
+    def _scaled_at_steps(self, X: Floats, causal: bool) -> Float32s:
+        """The same, with the steps of X; ``causal``: no value may depend on later ones."""
+        return self._scaled(X)
 
     def _torch_device(self) -> torch.device:
         return find_device(self.device)
@@ -418,6 +440,9 @@ class RepresentationLearner(SeriesTransformer):
 
     def _is_soft_between_series(self) -> bool:
         return self._instance_weights(torch.zeros(1, 1)) is not None
+
+    def _needs_distances(self) -> bool:
+        return self._is_soft_between_series()
 
     def _n_steps(self, size: int, n_series: int) -> int:
         """TS2Vec's rule by the size of the data, unless iterations or epochs are given."""
@@ -453,10 +478,16 @@ def load_model(
     """Load any saved model; its folder says which method it is.
 
     Args:
-        folder: That ``save`` wrote.
+        folder: That ``save`` or ``softclt pretrain`` wrote, or the name of a pre-trained model.
         encoder: A module like the one that the model was made with, if that was one of your own:
             files hold its weights, not its code.
     """
+    if pretrained.is_pretrained(folder):
+        from softclt.methods.pretrained import load_pretrained
+
+        return load_pretrained(os.fspath(folder))
+    if not Path(folder).exists():
+        pretrained.folder_of(folder)  # or an error that names those there are
     config, tensors = persistence.read_model(folder)
     name = config["method"]
     if name not in methods:

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softclt.data.corpus import Corpus
 from softclt.data.dataset import fingerprint
 from softclt.data.preparation import (
     Float32s,
@@ -39,6 +40,7 @@ from softclt.training.distributed import Group, current_group
 from softclt.training.feed import Feed
 from softclt.training.history import History
 from softclt.training.loop import Course, Weights, fit_loop
+from softclt.training.neighbours import NeighbourRows
 from softclt.training.schedules import LearningRates
 from softclt.training.state import TrainingState, split_state, stack_states
 from softclt.validation import (
@@ -78,7 +80,7 @@ def fit_many(
 
     Args:
         models: Fitted in place.
-        X: See ``fit``.
+        X: See ``fit``; or a `softclt.data.Corpus`.
         y: Ignored; here for pipelines.
         distances: See ``fit``.
         times: See ``fit``. Where they are uneven, models are trained one after the other.
@@ -185,7 +187,7 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
             with call.group.first_then_others():
                 between = _distances(models, series, call, n_steps, device)
             distance_seconds += time.perf_counter() - start
-            course = _course(own, seeds, rates, seen, between, call.group)
+            course = _course(own, seeds, rates, seen, between, call)
             facts = _train(own, state, course, between, checkpoint, call)
             for fact in facts:
                 fact["seconds"]["distances"] = distance_seconds
@@ -205,7 +207,7 @@ def _course(
     rates: LearningRates,
     seen: _Seen,
     between: BatchDistances | SetDistances | None,
-    group: Group,
+    call: _Call,
 ) -> Course:
     """What a stack learns from the series, until ``rates.last``."""
     lead, x = models[0], seen.x
@@ -225,11 +227,37 @@ def _course(
         layout=lead._layout,
         precision=lead.precision,
         rates=rates,
-        group=group,
+        group=call.group,
         feed=seen.feed,
+        rows=_neighbour_rows(lead, between, call),
         repeats=lead._repeats,
         times=seen.times,
     )
+
+
+def _neighbour_rows(
+    lead: "RepresentationLearner", between: BatchDistances | SetDistances | None, call: _Call
+) -> NeighbourRows | None:
+    """What chooses the rows of a batch; None: every series in turn."""
+    corpus = call.X if isinstance(call.X, Corpus) else None
+    neighbours = lead.neighbours if isinstance(lead, SoftLearner) else 0
+    if corpus is None and (between is None or neighbours == 0):
+        return None
+    sets: Sequence[BatchDistances | None] = (
+        between.sets if isinstance(between, SetDistances) else [between]
+    )
+    matrices = [None if one is None else one.matrix for one in sets]
+    if neighbours > 0 and any(one is not None and one.matrix is None for one in sets):
+        raise ValueError(
+            "neighbours need all distances at once, and there are too many series for that; "
+            "give `distances`, or set neighbours=0"
+        )
+    if corpus is None:
+        assert matrices[0] is not None
+        return NeighbourRows(matrices, [len(matrices[0])], [1.0], neighbours)
+    if between is None:
+        matrices = [None] * len(corpus.sizes)
+    return NeighbourRows(matrices, corpus.sizes, corpus.weights, neighbours)
 
 
 def _train(
@@ -301,6 +329,8 @@ def _run(
             params.pop(name, None)
         if (encoder := params.pop("encoder", None)) is not None:
             params["encoder"] = settings_key(encoder)
+        if params.get("neighbours") == 0:  # as before there was this parameter
+            del params["neighbours"]
         own.append({"method": type(model).__qualname__, "seed": seed, **params})
     by_time = {} if times is None else {"times": fingerprint(times.cpu().numpy())}
     return by_time | {
@@ -321,16 +351,8 @@ def _prepare(models: Sequence[Model], call: _Call, goes_on: bool) -> _Series:
         feed, digest = prepare_feed(models, source, goes_on)
         every = np.ones(len(feed), dtype=bool)
         return _Series(math.prod(source.shape), digest, every, len(feed), feed)
-    X = check_series(X, n_channels=lead.n_features_in_ if goes_on else None, min_length=2)
-    warn_if_axes_look_swapped(X)
-    if lead.mask_padding:
-        X = X[..., : max(2, int(series_lengths(X).max()))]  # what pads all series is not there
+    X = checked(lead, X.values if isinstance(X, Corpus) else X, goes_on)
     some = np.asarray(observed_steps(X).any(axis=1))
-    if not some.any():
-        raise ValueError(
-            f"X (shape {X.shape}) has no step at which all its channels have a value: "
-            "nothing can be learned from missing values alone"
-        )
     if not some.all():
         warnings.warn(f"{(~some).sum()} series without any value are left out", stacklevel=5)
     if not goes_on:
@@ -346,6 +368,20 @@ def _prepare(models: Sequence[Model], call: _Call, goes_on: bool) -> _Series:
         kept = observed_steps(sections).any(axis=1)
         sections, times = sections[kept], None if times is None else times[kept]
     return _Series(X.size, fingerprint(X), some, len(seen), sections, times)
+
+
+def checked(model: "RepresentationLearner", X: Any, goes_on: bool) -> Floats:
+    """Series ``(N, D, T)`` that a model can be fitted on, without what pads all of them."""
+    series = check_series(X, n_channels=model.n_features_in_ if goes_on else None, min_length=2)
+    warn_if_axes_look_swapped(series)
+    if model.mask_padding:  # what pads all series is not there
+        series = series[..., : max(2, int(series_lengths(series).max()))]
+    if not observed_steps(series).any():
+        raise ValueError(
+            f"X (shape {series.shape}) has no step at which all its channels have a value: "
+            "nothing can be learned from missing values alone"
+        )
+    return series
 
 
 def _uneven_times(lead: Model, call: _Call, X: Floats) -> Float32s | None:
@@ -383,7 +419,7 @@ def _distances(
 ) -> BatchDistances | SetDistances | None:
     """Distances between the series that the networks see; None where none needs them."""
     lead, sections = models[0], series.sections
-    if not any(model._is_soft_between_series() for model in models):
+    if not any(model._needs_distances() for model in models):
         return None
     if not isinstance(lead, SoftLearner):
         raise TypeError(
@@ -400,9 +436,25 @@ def _distances(
             )
             call.between[key] = None
             return None
-        given = _given(call.distances, series, lead)
-        call.between[key] = batch_distances(lead, sections, given, n_steps, device)
+        if isinstance(call.X, Corpus):
+            call.between[key] = _within_sets(lead, call.X, sections, n_steps, device)
+        else:
+            given = _given(call.distances, series, lead)
+            call.between[key] = batch_distances(lead, sections, given, n_steps, device)
     return call.between[key]
+
+
+def _within_sets(
+    model: SoftLearner, corpus: Corpus, seen: Any, n_steps: int, device: torch.device
+) -> SetDistances:
+    """Distances within the sets of a corpus that have alike series."""
+    starts = np.cumsum([0, *corpus.sizes])
+    between: list[BatchDistances | None] = []
+    for alike, start, stop in zip(corpus.alike, starts, starts[1:], strict=False):
+        own = batch_distances(model, seen[start:stop], None, n_steps, device) if alike else None
+        assert not isinstance(own, SetDistances)
+        between.append(own)
+    return SetDistances(between, starts[:-1])
 
 
 def batch_distances(
@@ -431,6 +483,7 @@ def batch_distances(
     }
     if isinstance(seen, Feed):
         return feed_distances(seen, each_scaled, options)
+    seen = model._as_compared(seen)
     return BatchDistances(scale_each_series(seen) if each_scaled else seen, **options)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from torch import Tensor
 
 from softclt.assignments import check_assignment, instance_weights
+from softclt.data.preparation import Float32s
 from softclt.distances.batches import MODES, NORMALIZATIONS
 from softclt.losses.functional import TemporalWeights
 from softclt.losses.modules import TemporalPolicy
@@ -23,10 +24,13 @@ class SoftLearner(RepresentationLearner):
         distance: Between series: dtw, fastdtw, tam, euclidean, cosine, or a function of two series.
         distance_params: Of the distance, e.g. ``{"window": 0.1}``.
         distance_scale: ``series`` scales each series to [0, 1] before distances are taken.
-        distance_normalize: minmax (over all pairs), max, or column (the authors' code).
+        distance_normalize: minmax (over all pairs), max, column (the authors' code), or local: by
+            the distances of both series to their tenth neighbour; see `softclt.pairwise_distance`.
         distance_mode: dense: all distances once, before training. lazy: those of each batch when it
             comes, scaled by the extremes of a sample, for more series than a matrix can hold. auto:
             dense unless it would be much more to compute; see `softclt.BatchDistances`.
+        neighbours: Half of a batch are then anchors, the other half one of so many nearest series
+            of each; needs dense distances. 0: batches are drawn at random.
     """
 
     _differing = frozenset(["tau_instance", "alpha", "instance_assignment"])
@@ -43,6 +47,7 @@ class SoftLearner(RepresentationLearner):
         distance_scale: str | None = None,
         distance_normalize: str = "minmax",
         distance_mode: str = "auto",
+        neighbours: int = 0,
         **parameters: Any,
     ) -> None:
         super().__init__(**parameters)
@@ -54,6 +59,7 @@ class SoftLearner(RepresentationLearner):
         self.distance_scale = distance_scale
         self.distance_normalize = distance_normalize
         self.distance_mode = distance_mode
+        self.neighbours = neighbours
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -61,7 +67,17 @@ class SoftLearner(RepresentationLearner):
         check_range(self.alpha, "alpha", 0, 1, open_low=True)
         check_choice(self.distance_scale, (None, "series"), "distance_scale")
         check_choice(self.distance_mode, MODES, "distance_mode")
+        check_range(self.neighbours, "neighbours", 0)
+        if self.neighbours > 0 and self.distance_mode == "lazy":
+            raise ValueError("neighbours need all distances; leave distance_mode='lazy' out")
         check_choice(self.distance_normalize, NORMALIZATIONS, "distance_normalize")
+
+    def _as_compared(self, seen: Float32s) -> Float32s:
+        """The series that distances are taken between, from those that the network sees."""
+        return seen
+
+    def _needs_distances(self) -> bool:
+        return self.neighbours > 0 or super()._needs_distances()
 
     def _instance_weights(self, distances: Tensor) -> Tensor | None:
         return instance_weights(distances, self.tau_instance, self.alpha, self.instance_assignment)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.encoders import Encoder
@@ -91,6 +92,7 @@ class Course:
         times: Of the steps of x, ``(N, T)``; see `Batch`.
         labels: Class numbers of x on its device, ``(N,)`` or for each model ``(R, N)``; see
             `Batch`.
+        rows: Chooses the rows of a batch from seed, step and size; None: every series in turn.
         apart: Whether each model has series of its own: x then is all of theirs, those of one model
             behind those of another, as many of each; ``labels`` are, too.
     """
@@ -111,6 +113,7 @@ class Course:
     repeats: bool = False
     times: Tensor | None = None
     labels: Tensor | None = None
+    rows: Callable[[int, int, int], NDArray[np.int64]] | None = None
     apart: bool = False
 
     @property
@@ -287,7 +290,7 @@ class _Stepper:
         """The rows of this step's batch."""
         if self.rows is None or not 0 <= step - self.rows_from < len(self.rows):
             rows = [
-                [batch_rows(seed, step + k, self.n, self.batch_size) for seed in self.task.seeds]
+                [self._rows_of(seed, step + k) for seed in self.task.seeds]
                 for k in range(_SCHEDULED)
             ]
             self.rows = torch.from_numpy(np.array(rows)).to(self.index.device)  # (steps, R, B)
@@ -297,6 +300,11 @@ class _Stepper:
             self.rows_from = step
         self.index.copy_(self.rows[step - self.rows_from])
         return self.index
+
+    def _rows_of(self, seed: int, step: int) -> NDArray[np.int64]:
+        if self.task.rows is not None:
+            return self.task.rows(seed, step, self.batch_size)
+        return batch_rows(seed, step, self.n, self.batch_size)
 
     def _receive(self, batch: FedBatch) -> Tensor:
         """Take over series that are not on the device; their rows stay on the host, too."""

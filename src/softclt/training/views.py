@@ -162,3 +162,28 @@ def take_steps(x: Tensor, starts: Tensor, length: int) -> Tensor:
     """``length`` steps of series ``(..., D, T)``, from its own start ``(...)`` on in each."""
     steps = starts[..., None] + torch.arange(length, device=x.device)  # (..., length)
     return x.gather(-1, steps[..., None, :].expand(*x.shape[:-1], length))
+
+
+def stretched(x: Tensor, start: Tensor, share: Tensor, length: int) -> Tensor:
+    """A part of each series, stretched or squeezed to a length.
+
+    Args:
+        x: Complete series ``(B, D, T)``.
+        start: Where it begins, as a share of the series, ``(B,)``.
+        share: Of the series that it has, ``(B,)``; start + share is 1 at most.
+        length: Steps of the result.
+    """
+    b, d, t = x.shape
+    grid = torch.linspace(0, 1, length, device=x.device, dtype=x.dtype)
+    places = (start[:, None] + share[:, None] * grid) * (t - 1)  # (B, length)
+    before = places.floor().clamp(0, max(0, t - 2)).long()
+    part = (places - before)[:, None]
+    left = x.gather(-1, before[:, None].expand(b, d, length))
+    right = x.gather(-1, (before + 1).clamp(max=t - 1)[:, None].expand(b, d, length))
+    return left.lerp(right, part)
+
+
+def standardised(x: Tensor) -> Tensor:
+    """Each channel of each series ``(..., T)`` with mean 0 and spread 1; a constant is 0."""
+    x = x - x.mean(dim=-1, keepdim=True)
+    return x / x.std(dim=-1, correction=0, keepdim=True).clamp_min(1e-6)

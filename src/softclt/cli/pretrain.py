@@ -1,0 +1,65 @@
+"""``pretrain``: an encoder for all series, from a corpus of many data sets."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softclt.cli import options
+from softclt.cli.models import check_folder
+from softclt.cli.output import print_json, watched
+from softclt.cli.settings import parse_settings
+
+
+def pretrain(
+    corpus: Annotated[
+        str,
+        typer.Argument(metavar="CORPUS", help="A TOML file; base and synthetic are shipped ones."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the model.")],
+    settings: options.Settings = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Folder that keeps training [default: OUT-training]; it goes on there."),
+    ] = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """You have many unlabelled series: train an encoder on all of them once, to use it everywhere.
+
+    The folder is a model like those that softclt list models shows, with a manifest of what it has
+    seen. If the command is stopped or killed, the same command goes on. With torchrun, several
+    processes share the work.
+    """
+    check_folder(out, force)
+    own = parse_settings(settings)
+
+    from softclt.data.corpus import read_corpus
+    from softclt.methods import SeriesContrast
+    from softclt.pretrained import write_manifest
+    from softclt.training.distributed import current_group, processes_of_torchrun
+
+    typer.echo(f"gathering the corpus {corpus}", err=True)
+    found = read_corpus(corpus)
+    asked = {"max_iter": 4000, "random_state": 0, **found.manifest["asked"].get("training", {})}
+    asked |= {"progress": watched()} | own
+    model = SeriesContrast(**asked)
+    kept = checkpoint or out.with_name(f"{out.name}-training")
+    with processes_of_torchrun():
+        if current_group().rank == 0:
+            typer.echo(
+                f"training on {len(found)} series of {len(found.names)} sets for "
+                f"{model.max_iter} steps; {kept} keeps it, history-0.jsonl in it has each step",
+                err=True,
+            )
+        model.fit(found, checkpoint=kept)
+        model.set_params(progress=False)
+        model.save(out)
+        if current_group().rank == 0:
+            write_manifest(out, found.manifest)
+    seconds = model.history_["seconds"]["training"]
+    if as_json:
+        facts = {"out": str(out), "series": len(found), "sets": len(found.names)}
+        print_json(facts | {"steps": model.n_iter_, "seconds": seconds})
+    else:
+        typer.echo(f"model in {out}: softclt embed {out} DATA --out embeddings.csv")

@@ -1,0 +1,249 @@
+"""Many sets of series as one, to train an encoder that is to know them all."""
+
+import math
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softclt.data.catalog import available, load
+from softclt.data.dataset import Dataset, fingerprint
+from softclt.data.errors import DataError
+from softclt.data.generator import synthetic_series
+from softclt.data.preparation import Float32s, resampled
+from softclt.validation import Floats, check_range, series_lengths
+
+_KEYS = {
+    "": {"length", "most", "seed", "not_in_tests_of", "sets", "windows", "synthetic", "training"},
+    "sets": {"data", "except"},
+    "windows": {"data", "series", "steps", "count", "half_of_series", "first"},
+    "synthetic": {"count", "share", "seed"},
+}
+_SHIPPED = Path(__file__).parent / "corpora"
+_ENOUGH = 300  # series of a set from which on more do not make it weigh more
+_COMPARED = 128  # steps at which series are compared with those of test parts
+_EQUAL = 1e-5  # mean square between standardised series up to which they are the same
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Sets of single-channel series of one length, which methods take as X of ``fit``.
+
+    Batches mix the sets, each by its weight. Series are compared within a set only.
+
+    Attributes:
+        values: All series ``(N, 1, T)``, those of a set after those of another.
+        names: Of the sets.
+        sizes: Series of each set.
+        weights: How often each set is drawn from, in proportion.
+        alike: Whether series of a set can be alike; made-up ones are not.
+        manifest: Where everything came from: for each set its name, number and fingerprint.
+    """
+
+    values: Float32s
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    weights: tuple[float, ...]
+    alike: tuple[bool, ...]
+    manifest: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.names), len(self.sizes), len(self.weights), len(self.alike)}
+        if len(lengths) > 1 or sum(self.sizes) != len(self.values):
+            raise DataError(
+                f"the corpus has {len(self.values)} series and sets of {self.sizes} series; "
+                "expected as many in all, and a name, a weight and a flag for each set"
+            )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        n, _, t = self.values.shape
+        return f"Corpus({len(self.names)} sets, {n} series of {t} steps)"
+
+
+def read_corpus(path: str | os.PathLike[str]) -> Corpus:
+    """Gather the corpus that a TOML file describes; ``base`` and ``synthetic`` are in the package.
+
+    A file has:
+
+    * ``length``: steps that every series is brought to, standardised.
+    * ``most``: series taken from a set at most, drawn by ``seed``.
+    * ``[[sets]]``: ``data``, names or patterns of data sets, of which the training parts are taken,
+      channel by channel, and ``except``, names or patterns to leave out.
+    * ``[[windows]]``: ``data``, sets of long series; ``count`` windows of each, of a random length
+      from the two of ``steps``, from the ``first`` share of each series, and, with
+      ``half_of_series``, from a half of the series that this seed draws.
+    * ``[synthetic]``: ``count`` series of `synthetic_series` by ``seed``, and their ``share`` of
+      every batch.
+    * ``[training]``: parameters of the method, which ``softclt pretrain`` takes from here.
+    * ``not_in_tests_of``: names or patterns of data sets; a series that equals one of their test
+      parts is dropped.
+    """
+    path = find_corpus(path)
+    try:
+        with path.open("rb") as file:
+            asked = tomllib.load(file)
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", path) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"is no TOML file ({error})", path) from None
+    try:
+        _check(asked)
+        return gather(asked)
+    except (DataError, ValueError, TypeError) as error:
+        raise DataError(f"asks for a corpus that cannot be made: {error}", path) from None
+
+
+def find_corpus(name: str | os.PathLike[str]) -> Path:
+    """The file that comes with the package under a name, or the one at a path."""
+    shipped = _SHIPPED / f"{os.fspath(name)}.toml"
+    return shipped if shipped.parent == _SHIPPED and shipped.is_file() else Path(name)
+
+
+def gather(asked: Mapping[str, Any]) -> Corpus:
+    """The corpus of a description: see `read_corpus`."""
+    length, most = asked.get("length", 512), asked.get("most", 400)
+    rng = np.random.default_rng(asked.get("seed", 0))
+    parts: list[tuple[str, Float32s, str]] = []
+    for entry in asked.get("sets", []):
+        for name in _named(entry["data"], entry.get("except", [])):
+            parts.append((name, *_training_part(name, most, length, rng)))
+    for entry in asked.get("windows", []):
+        for name in _named(entry["data"], []):
+            parts.append((name, *_windows(load(name), entry, length, rng)))
+    dropped = 0
+    if (patterns := asked.get("not_in_tests_of")) and parts:
+        seen = _tests(_named(patterns, []))
+        kept = [(name, x[~_is_among(x, seen)], digest) for name, x, digest in parts]
+        dropped = sum(len(x) for _, x, _ in parts) - sum(len(x) for _, x, _ in kept)
+        parts = [part for part in kept if len(part[1])]
+    weights = [math.sqrt(min(len(x), _ENOUGH)) for _, x, _ in parts]
+    alike = [True] * len(parts)
+    manifest = {
+        "asked": dict(asked),
+        "sets": [{"name": n, "series": len(x), "fingerprint": own} for n, x, own in parts],
+        "dropped_as_equal_to_tests": dropped,
+    }
+    if (made := asked.get("synthetic")) is not None:
+        x = synthetic_series(made["count"], length, random_state=made.get("seed", 0))
+        share = made.get("share", 0.25) if parts else 1.0
+        weights.append(share / (1 - share) * sum(weights) if parts else 1.0)
+        alike.append(False)
+        parts.append(("synthetic", x, fingerprint(x)))
+    if not parts:
+        raise DataError("there is no series in it; name data sets, or ask for synthetic series")
+    return Corpus(
+        np.concatenate([x for _, x, _ in parts]),
+        tuple(name for name, _, _ in parts),
+        tuple(len(x) for _, x, _ in parts),
+        tuple(weights),
+        tuple(alike),
+        manifest,
+    )
+
+
+def _check(asked: Mapping[str, Any]) -> None:
+    """Refuse what nobody would read."""
+    for place, known in _KEYS.items():
+        found = asked if place == "" else asked.get(place, [])
+        for table in [found] if isinstance(found, Mapping) else found:
+            if strange := set(table) - known:
+                where = f"[{place}]" if place else "the file"
+                raise DataError(
+                    f"{where} has the unknown key {sorted(strange)[0]!r}; known: "
+                    f"{', '.join(sorted(known))}"
+                )
+    check_range(asked.get("length", 512), "length", 16)
+    check_range(asked.get("most", 400), "most", 1)
+    if "synthetic" in asked:
+        share = asked["synthetic"].get("share", 0.25)
+        check_range(share, "share", 0, 1, open_low=True)
+        if share == 1:
+            raise DataError("synthetic share is 1; leave the other sets out instead")
+
+
+def _named(patterns: str | Sequence[str], but: Sequence[str]) -> list[str]:
+    """Names of data sets that are here, in their order; each pattern has to find one."""
+    everything, names = available(), []
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        found = [name for name in everything if fnmatch(name, pattern)]
+        if not found:
+            raise DataError(f"no data set is called {pattern!r}; `softclt list data` shows them")
+        names += [name for name in found if not any(fnmatch(name, one) for one in but)]
+    return list(dict.fromkeys(names))
+
+
+def _training_part(
+    name: str, most: int, length: int, rng: np.random.Generator
+) -> tuple[Float32s, str]:
+    """Some of the channels of the training series, as the encoder sees them."""
+    X = load(name, split="train").X_train  # (N, D, T)
+    n, d, t = X.shape
+    chosen = np.sort(rng.choice(n * d, size=min(most, n * d), replace=False))
+    some = X.reshape(n * d, 1, t)[chosen]
+    some = some[(~np.isnan(some)).sum(axis=(1, 2)) > 1]
+    return resampled(some, length), fingerprint(X)
+
+
+def _windows(
+    data: Dataset, asked: Mapping[str, Any], length: int, rng: np.random.Generator
+) -> tuple[Float32s, str]:
+    """Windows of random places and lengths."""
+    X = data.X_train
+    rows = np.arange(len(X))
+    if (seed := asked.get("half_of_series")) is not None:
+        rows = half_of(len(X), seed)
+    channels = X[rows].reshape(-1, 1, X.shape[-1])  # (N * D, 1, T)
+    ends = (series_lengths(channels) * asked.get("first", 1.0)).astype(np.int64)
+    shortest, longest = asked.get("steps", (128, 1024))
+    fitting = np.flatnonzero(ends >= shortest)
+    if not len(fitting):
+        raise DataError(f"no series of {data.meta['name']} has {shortest} steps in its part")
+    windows = []
+    for i in rng.choice(fitting, size=asked.get("count", 400)):
+        steps = int(rng.integers(shortest, min(longest, ends[i]) + 1))
+        start = int(rng.integers(0, ends[i] - steps + 1))
+        window = channels[i : i + 1, :, start : start + steps]
+        if np.nanstd(window) > 0:
+            windows.append(resampled(window, length))
+    return np.concatenate(windows), data.fingerprint
+
+
+def half_of(n: int, seed: int) -> NDArray[np.int64]:
+    """A half of n numbers that a seed draws, in order."""
+    return np.sort(np.random.default_rng(seed).permutation(n)[: n // 2])
+
+
+def _tests(names: Sequence[str]) -> Float32s:
+    """All channels of all test series, ``(N, steps)``, as they are compared."""
+    parts = list(_test_parts(names))
+    return np.concatenate(parts) if parts else np.empty((0, _COMPARED), np.float32)
+
+
+def _test_parts(names: Sequence[str]) -> Iterator[Float32s]:
+    for name in names:
+        X: Floats | None = load(name).X_test
+        if X is not None:
+            yield resampled(X.reshape(-1, 1, X.shape[-1]), _COMPARED)[:, 0]
+
+
+def _is_among(x: Float32s, others: Float32s) -> NDArray[np.bool_]:
+    """Whether each series ``(N, 1, T)`` equals one of ``(K, steps)``, but for rounding."""
+    own = resampled(x, _COMPARED)[:, 0]
+    squares = (others.astype(np.float64) ** 2).sum(axis=1)
+    nearest = np.full(len(own), np.inf)
+    for start in range(0, len(others), 16384):
+        part = slice(start, start + 16384)
+        apart = squares[part] - 2 * (own @ others[part].T)
+        nearest = np.minimum(nearest, apart.min(axis=1, initial=np.inf))
+    nearest += (own.astype(np.float64) ** 2).sum(axis=1)
+    found: NDArray[np.bool_] = nearest < max(_EQUAL * _COMPARED, 1e-3)
+    return found

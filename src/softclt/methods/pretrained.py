@@ -1,0 +1,316 @@
+"""Encoders that come trained: embeddings of any series at once."""
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import clone
+from torch import Tensor
+
+from softclt.data.dataset import fingerprint
+from softclt.data.sources import left_on_disk
+from softclt.encoders import Encoder
+from softclt.encoders.residual import ProjectedEncoder, ResidualEncoder
+from softclt.methods.learner import methods
+from softclt.methods.many import checked
+from softclt.methods.series_contrast import SeriesContrast
+from softclt.methods.signature import with_parameters_of
+from softclt.pretrained import Weights, find_weights
+from softclt.training import Callback
+from softclt.training.checkpoint import under
+from softclt.validation import Floats, check_choice, check_random_state_seed, check_series
+
+READOUTS = {"compact": ("max+mean", "last"), "rich": ("max+mean+positive", "all")}
+CHANNELS = ("concat", "mean")
+_BY_THE_WEIGHTS = {"width": None, "length": None, "pooling": None, "layers": None}
+_ADAPTING = {"max_iter": 0, "lr": 2e-4, "batch_size": 64}
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """Where an encoder begins: weights of the package, or what it has become since."""
+
+    asked: str
+    name: str
+    digest: str
+    width: int
+    length: int
+    tensors: Mapping[str, Tensor]
+    adapted: bool = False
+
+    @classmethod
+    def of(cls, asked: str, weights: Weights) -> "_Start":
+        params = weights.config["params"]
+        tensors = under("averaged.", dict(weights.tensors))
+        own = params["width"], params["length"]
+        return cls(asked, weights.name, weights.digest, *own, tensors)
+
+
+@methods.register("pretrained")
+class Pretrained(SeriesContrast):
+    """A trained encoder, frozen: ``fit`` looks at the series and changes nothing.
+
+    `softclt.load_pretrained` gives it ready for ``transform``. Each channel is encoded by itself,
+    standardised: where level or scale tell classes apart, the read-out ``rich`` has both. A series
+    needs two steps with a value; a channel without any counts as constant.
+
+    Args:
+        weights: A name that ``softclt list models`` shows, or a folder of ``softclt pretrain``.
+        readout: ``compact``: largest value and mean over time of the last block, for search,
+            clusters, plots and SVMs. ``rich``: of all blocks, with the share of positive steps, and
+            level and scale of the series: for linear classifiers.
+        channels: ``concat`` puts the embeddings of channels side by side, ``mean`` averages them.
+        max_iter: Steps of training that ``fit`` takes on, from the trained weights; 0 leaves them.
+        width: Decided by the weights.
+        length: Steps that every series is brought to; None: as in training.
+        pooling: None: as the read-out has it.
+        layers: None: as the read-out has it.
+
+    Attributes:
+        weights_: The name with its version.
+        digest_: SHA-256 of the weights.
+
+    Example:
+        >>> from softclt import load_pretrained
+        >>> load_pretrained("base").transform([[1.0, 3.0, 2.0, 5.0], [2.0, 2.5, 0.0]]).shape
+        (2, 384)
+    """
+
+    @with_parameters_of(SeriesContrast, **_BY_THE_WEIGHTS, **_ADAPTING)
+    def __init__(
+        self,
+        *,
+        weights: str = "base",
+        readout: str = "compact",
+        channels: str = "concat",
+        **parameters: Any,
+    ) -> None:
+        super().__init__(**parameters)
+        self.weights = weights
+        self.readout = readout
+        self.channels = channels
+
+    @property
+    def weights_(self) -> str:
+        """Name of the weights, with its version."""
+        return self._start().name
+
+    @property
+    def digest_(self) -> str:
+        """SHA-256 of the weights that came with the name."""
+        return self._start().digest
+
+    def ready(self) -> Self:
+        """Load the weights, so that series of any number of channels can be encoded."""
+        self._check_parameters()
+        self.__dict__.setdefault("n_features_in_", None)
+        self.seed_, self.fingerprint_ = check_random_state_seed(self.random_state), ""
+        self.scale_, self.device_ = None, str(self._torch_device())
+        self.n_iter_, self.history_ = 0, {"loss": []}
+        self.module_ = self._new_training(self.seed_, self._torch_device()).averaged.eval()
+        return self
+
+    def fit(self, X: Any, y: Any = None, *args: Any, **options: Any) -> Self:
+        """Look at the series; with max_iter above 0, train on them from the trained weights.
+
+        Args:
+            X: See `SeriesContrast`. Later series have as many channels.
+            y: Ignored; here for pipelines.
+            *args: As other methods have them; they matter where max_iter is above 0.
+            **options: Likewise.
+        """
+        start = self._start()
+        if self.max_iter != 0:
+            return super().fit(X, y, *args, **options)._become(start, self)
+        if left_on_disk(X) is not None:
+            return super().fit(X, y, *args, **options)
+        self._check_parameters()
+        X = checked(self, X, goes_on=False)
+        self.n_features_in_ = X.shape[1]
+        self.ready()
+        self.fingerprint_ = fingerprint(X)
+        return self
+
+    def adapt(
+        self,
+        X: Any,
+        *,
+        max_iter: int = 200,
+        distances: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Go on training on your own series without labels; the model keeps what it becomes.
+
+        Args:
+            X: See `SeriesContrast`.
+            max_iter: Steps.
+            distances: See ``fit`` of other methods.
+            checkpoint: Likewise.
+            callbacks: Likewise.
+        """
+        start = self._start()
+        trained = clone(self).set_params(max_iter=max_iter)
+        trained.fit(X, None, distances, None, checkpoint, callbacks)
+        self.__dict__.update({k: v for k, v in vars(trained).items() if k.endswith("_")})
+        return self._become(start, trained)
+
+    def _become(self, start: _Start, trained: "Pretrained") -> Self:
+        tensors = {k: v.detach().cpu().clone() for k, v in trained.module_.state_dict().items()}
+        self._start_ = replace(start, tensors=tensors, adapted=True)
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        copy: Self = super().__sklearn_clone__()
+        if (start := self.__dict__.get("_start_")) is not None and start.asked == self.weights:
+            copy._start_ = start
+        return copy
+
+    def encode(self, X: Any, level: str = "instance", **options: Any) -> NDArray[np.float32]:
+        """Representations at a level: see :func:`softclt.inference.encode` for the arguments."""
+        R = super().encode(X, level, **options)
+        if left_on_disk(X) is not None or not self._is_plain(level, options):
+            return R  # of the first, parts came here
+        X = check_series(X)
+        return self._of_channels(R.reshape(len(X), X.shape[1], -1), X)
+
+    def read_outs(
+        self, X: Any, wanted: Collection[tuple[str, str]]
+    ) -> dict[tuple[str, str], NDArray[np.float32]]:
+        """What `transform` gives for several ``(pooling, layers)``, from one pass."""
+        X = check_series(X)
+        found = super().read_outs(X, wanted)
+        return {
+            one: self._of_channels(R.reshape(len(X), X.shape[1], -1), X) for one, R in found.items()
+        }
+
+    def _of_channels(self, R: NDArray[np.float32], X: Floats) -> NDArray[np.float32]:
+        """From ``(N, D, M)`` to what the read-out and ``channels`` say."""
+        if self.readout == "rich":
+            R = np.concatenate([R, level_and_scale(X)], axis=-1)
+        if self.channels == "concat":
+            return R.reshape(len(R), -1)
+        there = np.asarray(~np.isnan(X).all(axis=-1))[..., None]  # (N, D, 1)
+        mean = np.where(there, R, 0).sum(axis=1) / there.sum(axis=1)
+        return np.asarray(mean, dtype=np.float32)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """max0, ..., mean0, ...; with all blocks block0_max0, ...; channel1_max0 where several."""
+        pooling, layers = self._read_out()
+        encoder = self._encoder()
+        blocks = range(encoder.n_layers) if layers == "all" else [encoder.n_layers - 1]
+        names = [
+            f"{f'block{k}_' if layers == 'all' else ''}{kind}{i}"
+            for k in blocks
+            for kind in pooling.split("+")
+            for i in range(encoder.widths[k])
+        ]
+        names += ["level", "scale"] if self.readout == "rich" else []
+        n_channels = getattr(self, "n_features_in_", None) or 1
+        if self.channels == "concat" and n_channels > 1:
+            names = [f"channel{c}_{name}" for c in range(n_channels) for name in names]
+        return np.array(names, dtype=object)
+
+    def _start(self) -> _Start:
+        start: _Start | None = self.__dict__.get("_start_")
+        if start is None or start.asked != self.weights:
+            start = self._start_ = _Start.of(self.weights, find_weights(self.weights))
+        return start
+
+    def _check_parameters(self) -> None:
+        check_choice(self.readout, tuple(READOUTS), "readout")
+        check_choice(self.channels, CHANNELS, "channels")
+        start = self._start()
+        if self.width not in (None, start.width):
+            raise ValueError(
+                f"width is {self.width}, but {start.name} has {start.width}; leave width out"
+            )
+        own = {k: v for k, v in self.get_params(deep=False).items() if k not in _OWN}
+        own |= {"width": start.width, "length": self._length()}
+        own["pooling"], own["layers"] = self._read_out()
+        SeriesContrast(**own)._check_parameters()
+
+    def _build(self, n_channels: int) -> Encoder:
+        start = self._start()
+        network = ProjectedEncoder(ResidualEncoder(start.width))
+        network.load_state_dict(dict(start.tensors))
+        return network
+
+    def _length(self) -> int:
+        return self._start().length if self.length is None else self.length
+
+    def _read_out(self) -> tuple[str, str]:
+        pooling, layers = READOUTS[self.readout]
+        return self.pooling or pooling, self.layers or layers
+
+    def _needs_distances(self) -> bool:
+        return self.max_iter != 0 and super()._needs_distances()
+
+    def _is_soft_between_series(self) -> bool:
+        return self.max_iter != 0 and super()._is_soft_between_series()
+
+    def _encoder(self) -> ResidualEncoder:
+        with torch.device("meta"):
+            return ResidualEncoder(self._start().width)
+
+    def _fitted(self) -> dict[str, Any]:
+        start = self._start()
+        return super()._fitted() | {
+            "weights": {
+                "name": start.name,
+                "sha256": start.digest,
+                "width": start.width,
+                "length": start.length,
+                "adapted": start.adapted,
+            }
+        }
+
+    def _restore(self, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        own = config["fitted"]["weights"]
+        shape, kept = (own["width"], own["length"]), under("averaged.", tensors)
+        origin = self.weights, own["name"], own["sha256"]
+        self._start_ = _Start(*origin, *shape, kept, own["adapted"])
+        super()._restore(config, tensors)
+
+
+_OWN = frozenset(["weights", "readout", "channels"])
+
+
+def level_and_scale(X: Floats) -> NDArray[np.float32]:
+    """Mean and spread of each channel ``(N, D, 2)``, signed and on a logarithmic scale."""
+    seen = ~np.isnan(X)
+    count = np.maximum(seen.sum(axis=-1), 1)
+    values = np.where(seen, X, 0.0).astype(np.float64)
+    mean = values.sum(axis=-1) / count
+    spread = np.sqrt((np.where(seen, values - mean[..., None], 0.0) ** 2).sum(axis=-1) / count)
+    both = np.stack([mean, spread], axis=-1)
+    return np.asarray(np.sign(both) * np.log1p(np.abs(both)), dtype=np.float32)
+
+
+def load_pretrained(
+    name: str = "base",
+    *,
+    readout: str = "compact",
+    channels: str = "concat",
+    **parameters: Any,
+) -> Pretrained:
+    """An encoder that is trained already: its ``transform`` needs no ``fit``.
+
+    Args:
+        name: That ``softclt list models`` shows; without a version the newest. Or a folder that
+            ``softclt pretrain`` wrote.
+        readout: ``compact`` or ``rich``: see `Pretrained`.
+        channels: ``concat`` or ``mean``: see `Pretrained`.
+        **parameters: Of `Pretrained`, such as ``device``.
+
+    Example:
+        >>> load_pretrained("base", readout="rich").transform([[1.0, 3.0, 2.0, 5.0]]).shape
+        (1, 3266)
+    """
+    model = Pretrained(weights=name, readout=readout, channels=channels, **parameters)
+    model.weights = model.weights_
+    return model.ready()

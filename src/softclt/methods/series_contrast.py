@@ -1,0 +1,213 @@
+"""Whole series against each other: the method behind encoders that are trained once for all."""
+
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from softclt.data.preparation import Float32s, filled, resampled, standardised
+from softclt.data.sources import left_on_disk
+from softclt.encoders import Encoder
+from softclt.encoders.residual import ProjectedEncoder, ResidualEncoder
+from softclt.losses.contextual import nt_xent
+from softclt.methods.learner import methods
+from softclt.methods.signature import with_parameters_of
+from softclt.methods.soft import SoftLearner
+from softclt.training import Batch, StepDraws, Stream
+from softclt.training import views as augment
+from softclt.training.randomness import numpy_generator
+from softclt.validation import Floats, check_range, check_series
+
+BETAS = 0.9, 0.98  # of AdamW
+_OF_STEPS = ("window", "stride", "causal", "layer")  # options that whole series have none of
+_AT_ONCE = 1 << 15  # steps in a pass: blocks then stay in a processor's cache
+_EVEN = 64  # views have a multiple of so many steps, where series are long enough
+
+
+@methods.register("series-contrast")
+class SeriesContrast(SoftLearner):
+    """Two random cuts of each series against those of all others, by soft assignments.
+
+    Each channel of each series is standardised by itself and brought to ``length`` steps; missing
+    values are filled along a line. What it is told apart by is its shape, not its level or scale.
+
+    Args:
+        width: Size of the encoder; M is three times as much, for each channel of the series.
+        length: Steps that every series is brought to.
+        least_length: Least steps that views are stretched or squeezed to, which is drawn anew at
+            every step, so that the encoder reads series of any length; at most ``length``.
+        temperature: Of the loss.
+        least_cut: Least share of a series that a view has.
+        jitter: Largest spread of the noise of a view.
+        distance_length: Steps at which series are compared.
+        weight_decay: Of AdamW.
+        scale: Has no effect: each series is standardised by itself.
+
+    Example:
+        >>> from softclt.data import waves
+        >>> data = waves(n_per_class=4, length=30, random_state=0)
+        >>> model = SeriesContrast(width=8, length=32, max_iter=2, random_state=0)
+        >>> model.fit(data.X_train).transform(data.X_test).shape[1]
+        48
+    """
+
+    _averages = False
+
+    @with_parameters_of(
+        SoftLearner,
+        tau_instance=16.0,
+        instance_assignment="plateau",
+        distance_normalize="local",
+        neighbours=10,
+        scale=None,
+        pooling="max+mean",
+        batch_size=256,
+        lr=2e-3,
+        lr_schedule="warmup-cosine",
+    )
+    def __init__(
+        self,
+        *,
+        width: int = 64,
+        length: int = 512,
+        least_length: int = 128,
+        temperature: float = 0.1,
+        least_cut: float = 0.5,
+        jitter: float = 0.1,
+        distance_length: int = 128,
+        weight_decay: float = 0.05,
+        **parameters: Any,
+    ) -> None:
+        super().__init__(**parameters)
+        self.width = width
+        self.length = length
+        self.least_length = least_length
+        self.temperature = temperature
+        self.least_cut = least_cut
+        self.jitter = jitter
+        self.distance_length = distance_length
+        self.weight_decay = weight_decay
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name, low in (("width", 1), ("length", 16), ("least_length", 8)):
+            check_range(getattr(self, name), name, low)
+        check_range(self.distance_length, "distance_length", 2)
+        check_range(self.temperature, "temperature", 0, open_low=True)
+        check_range(self.least_cut, "least_cut", 0, 1, open_low=True)
+        for name in ("jitter", "weight_decay"):
+            check_range(getattr(self, name), name, 0)
+
+    def _build(self, n_channels: int) -> Encoder:
+        return ProjectedEncoder(ResidualEncoder(self.width))
+
+    def _length(self) -> int:
+        """Steps that series are brought to."""
+        return self.length
+
+    def _optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        own = list(parameters)
+        return torch.optim.AdamW(
+            own,
+            lr=self.lr,
+            betas=BETAS,
+            weight_decay=self.weight_decay,
+            fused=True,
+            capturable=own[0].is_cuda,
+        )
+
+    def _layout(self, length: int, step: int) -> Hashable:
+        return self._steps_of(step)
+
+    def _steps_of(self, step: int) -> int:
+        """Steps of the views of a training step; the same for all seeds."""
+        length = self._length()
+        low, high = -(-min(self.least_length, length) // _EVEN), length // _EVEN
+        if low >= high:
+            return length
+        return _EVEN * int(numpy_generator(Stream.CROPS, length, step).integers(low, high + 1))
+
+    def _scaled(self, X: Floats) -> Float32s:
+        return resampled(X, self._length())
+
+    def _scaled_at_steps(self, X: Floats, causal: bool) -> Float32s:
+        # The network standardises what it sees of a series; of all of it, this is more exact.
+        return (X if causal else standardised(filled(X))).astype(np.float32)
+
+    def _checked(self, X: Any) -> Floats:
+        check_is_fitted(self, "module_")
+        series = check_series(X, n_channels=self.n_features_in_)
+        most = (~np.isnan(series)).sum(axis=-1).max(axis=1)  # values of a channel, (N,)
+        for few, what in ((most == 0, "no step"), (most == 1, "one step only")):
+            if few.any():
+                raise ValueError(
+                    f"series {int(few.argmax())} of X has {what} with a value ({few.sum()} such "
+                    "series), and two are needed; leave it out"
+                )
+        return series
+
+    def encode(self, X: Any, level: str = "instance", **options: Any) -> NDArray[np.float32]:
+        """Representations at a level: see :func:`softclt.inference.encode` for the arguments.
+
+        At the level ``instance`` series are brought to ``length`` steps; at others they keep their
+        own. Channels stand side by side.
+        """
+        if not self._is_plain(level, options) or left_on_disk(X) is not None:
+            return super().encode(X, level, **options)
+        return self._pooled(self._seen(X), {self._read_out()})[self._read_out()]
+
+    def _is_plain(self, level: str, options: Mapping[str, Any]) -> bool:
+        """Whether whole series are asked for, from both sides, as `transform` does."""
+        return level == "instance" and all(options.get(name) in (None, False) for name in _OF_STEPS)
+
+    def read_outs(
+        self, X: Any, wanted: Collection[tuple[str, str]]
+    ) -> dict[tuple[str, str], NDArray[np.float32]]:
+        """What `transform` gives for several ``(pooling, layers)``, from one pass."""
+        return self._pooled(self._seen(X), wanted)
+
+    @torch.no_grad()
+    def _pooled(
+        self, seen: Float32s, wanted: Collection[tuple[str, str]]
+    ) -> dict[tuple[str, str], NDArray[np.float32]]:
+        """Of series of one length; the numbers of a channel stand together, blocks in order."""
+        encoder = cast(ProjectedEncoder, self.module_).encoder
+        n, d, t = seen.shape
+        like = next(encoder.parameters())
+        every = any(layers == "all" for _, layers in wanted)
+        kinds = list(dict.fromkeys(kind for pooling, _ in wanted for kind in pooling.split("+")))
+        n_blocks = encoder.n_layers if every else 1
+        parts: dict[tuple[str, str], list[Tensor]] = {one: [] for one in wanted}
+        rows = torch.from_numpy(seen).view(n * d, 1, t)
+        for channels in torch.split(rows, max(1, _AT_ONCE // t)):
+            values = iter(encoder.pooled(channels.to(like), kinds, every))
+            own = {(k, kind): next(values) for k in range(n_blocks) for kind in kinds}
+            for pooling, layers in parts:
+                blocks = range(n_blocks) if layers == "all" else range(n_blocks - 1, n_blocks)
+                vectors = [own[k, kind] for k in blocks for kind in pooling.split("+")]
+                parts[pooling, layers].append(torch.cat(vectors, dim=-1).float().cpu())
+        return {one: torch.cat(found).view(n, -1).numpy() for one, found in parts.items()}
+
+    def _as_compared(self, seen: Float32s) -> Float32s:
+        return resampled(seen, min(self.distance_length, self._length()))
+
+    def _loss(self, module: Encoder, batch: Batch, draws: StepDraws) -> Tensor:
+        network, x = cast(ProjectedEncoder, module), batch.x[0]
+        n_steps = self._steps_of(draws.step)
+        chance = draws.integers(Stream.CROPS, 2**20, (len(x), 6))[0].to(x) / 2**20  # by series
+        views = []
+        for view in range(2):
+            share, place, noise = chance[:, 3 * view : 3 * view + 3].unbind(-1)
+            share = self.least_cut + (1 - self.least_cut) * share
+            cut = augment.stretched(x, place * (1 - share), share, n_steps)
+            shape = tuple(cut.shape)
+            noise = noise[:, None, None] * draws.normal(Stream.JITTER, shape, view)[0]
+            cut = cut + self.jitter * noise
+            views.append(augment.standardised(cut))
+        both = network.project(torch.cat(views)).float()
+        one, two = both[None].chunk(2, dim=1)
+        return nt_xent(one, two, self.temperature, batch.weights, batch.group)

@@ -1,0 +1,120 @@
+"""Trained weights by name: a folder each, beside this file, as ``softclt pretrain`` writes it."""
+
+import difflib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from softclt.files import whole_file
+from softclt.persistence import CONFIG, ModelFileError, json_safe, read_config, read_model
+
+MANIFEST = "manifest.json"
+_HERE = Path(__file__).parent
+_VERSIONED = re.compile(r"(.+)-(\d+)")
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """What a trained encoder is made of.
+
+    Attributes:
+        name: With its version, as ``base-1``; the path of a folder of one's own.
+        digest: SHA-256 of the weights.
+        config: Of the model that was trained.
+        tensors: By name.
+        manifest: What the weights have seen: sets with fingerprints, licence, scores.
+    """
+
+    name: str
+    digest: str
+    config: Mapping[str, Any]
+    tensors: Mapping[str, Tensor]
+    manifest: Mapping[str, Any]
+
+
+def names() -> list[str]:
+    """Names of all weights in the package, each version, and the newest by its name alone."""
+    return sorted({*_versions(), *(_VERSIONED.sub(r"\1", name) for name in _versions())})
+
+
+def is_pretrained(name: str | os.PathLike[str]) -> bool:
+    """Whether it is a name of weights, or a folder with a manifest of what they have seen."""
+    folder = Path(name)
+    if folder.is_dir():
+        return (folder / MANIFEST).is_file()
+    return os.fspath(name) in names()
+
+
+def find_weights(name: str | os.PathLike[str]) -> Weights:
+    """Weights by their name, or from a folder that ``softclt pretrain`` wrote.
+
+    A name without a version is the newest. Damage is found before anything is used.
+    """
+    folder = folder_of(name)
+    written = (folder / CONFIG).stat().st_mtime_ns if (folder / CONFIG).is_file() else 0
+    return _read(folder, written)
+
+
+def folder_of(name: str | os.PathLike[str]) -> Path:
+    """Where weights lie; or an error that names those there are."""
+    text = os.fspath(name)
+    if text in _versions():
+        return _HERE / text
+    newest = [own for own in _versions() if _VERSIONED.sub(r"\1", own) == text]
+    if newest:
+        return _HERE / max(newest, key=_version)
+    if (Path(text) / CONFIG).is_file():
+        return Path(text)
+    close = difflib.get_close_matches(text, names(), n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise ModelFileError(
+        f"{text} is not a model folder: {CONFIG} is missing; nor is it the name of a pre-trained "
+        f"model: {', '.join(names()) or 'none is installed'}{hint}"
+    )
+
+
+def manifest_of(name: str | os.PathLike[str]) -> dict[str, Any]:
+    """What weights have seen, checked against them."""
+    folder = folder_of(name)
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelFileError(f"{folder} lacks {MANIFEST}: softclt pretrain writes it") from None
+    except ValueError as error:
+        raise ModelFileError(f"{path} is damaged ({error})") from None
+    digest = read_config(folder)["sha256"]
+    if not isinstance(manifest, dict) or manifest.get("sha256") != digest:
+        raise ModelFileError(f"{path} belongs to other weights than those in {folder}")
+    return manifest
+
+
+def write_manifest(folder: str | os.PathLike[str], seen: Mapping[str, Any], **facts: Any) -> None:
+    """Say beside a saved model what it has seen, and more facts, such as its licence."""
+    manifest = {"sha256": read_config(folder)["sha256"], **facts, "corpus": dict(seen)}
+    with whole_file(Path(folder) / MANIFEST) as temporary:
+        text = json.dumps(json_safe(manifest), indent=1, allow_nan=False) + "\n"
+        temporary.write_text(text, encoding="utf-8")
+
+
+@lru_cache(maxsize=4)  # estimators are cloned often
+def _read(folder: Path, written: int) -> Weights:
+    config, tensors = read_model(folder)
+    name = folder.name if folder.parent == _HERE else os.fspath(folder)
+    return Weights(name, config["sha256"], config, tensors, manifest_of(folder))
+
+
+def _versions() -> list[str]:
+    return [path.name for path in _HERE.iterdir() if (path / CONFIG).is_file()]
+
+
+def _version(name: str) -> int:
+    found = _VERSIONED.fullmatch(name)
+    return int(found[2]) if found else 0
