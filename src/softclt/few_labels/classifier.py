@@ -18,7 +18,8 @@ from softclt.methods import RepresentationLearner, fit_many, methods
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
 from softclt.methods.supervised import Lesson, class_probabilities, fit_classifiers_together
-from softclt.probes.probabilities import PROBES, fit_probe, probe_probabilities
+from softclt.probes.classifiers import probes
+from softclt.probes.probabilities import PROBES, probe_probabilities
 from softclt.training.phases import phase_folder
 from softclt.validation import Floats, check_choice, check_range, check_series
 
@@ -167,7 +168,7 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         else:
             self.probe_kind_ = self._kind(learner)
             self.shown_ = learner.transform(X[labels.known]), labels.codes[labels.known]
-            self.probe_ = fit_probe(self.probe_kind_, *self.shown_)
+            self.probe_ = probes[self.probe_kind_](*self.shown_)
         self.network_, self.encoder_ = network, learner
         self.n_features_in_ = learner.n_features_in_
 
@@ -324,21 +325,12 @@ def fit_classifiers(
         first = folder and phase_folder(folder, 1, FIRST_PHASE)
         fit_many(alone, X, checkpoint=first, title=FIRST_PHASE)
     for (kind, own_classifier), places in from_labels.items():
-        if len(places) == 1:
-            (i,) = places
-            learners[i].fit_labelled(
-                X,
-                read[i],
-                pretrained=classifiers[i].pretrained,
-                checkpoint=folder,
-                with_classifier=own_classifier,
-            )
-            continue
         kind.fit_labelled_many(
             [learners[i] for i in places],
             X,
             [read[i] for i in places],
             pretrained=[classifiers[i].pretrained for i in places],
+            checkpoint=folder,
             with_classifier=own_classifier,
         )
     lessons: dict[Lesson, list[int]] = {}

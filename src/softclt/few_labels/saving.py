@@ -11,7 +11,7 @@ from torch import Tensor
 from softclt import persistence
 from softclt.methods import load_model, methods
 from softclt.methods.head import ClassifierNetwork
-from softclt.probes.probabilities import fit_probe
+from softclt.probes.classifiers import probes
 
 if TYPE_CHECKING:
     from softclt.few_labels.classifier import SemiSupervisedClassifier
@@ -78,7 +78,7 @@ def load_classifier(
         model.network_ = _network(model, fitted["length"], tensors)
     else:
         model.shown_ = tensors["embeddings"].numpy(), tensors["labels"].numpy()
-        model.probe_ = fit_probe(model.probe_kind_, *model.shown_)  # the same from the same
+        model.probe_ = probes[model.probe_kind_](*model.shown_)  # the same from the same
     return model
 
 

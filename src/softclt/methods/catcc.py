@@ -171,24 +171,6 @@ class CATCC(LabelLearner, TSTCC):
         _fit_phases([self], [call], _asked(phases))
         return self
 
-    def fit_labelled(
-        self,
-        X: Floats,
-        labels: PartialLabels,
-        *,
-        pretrained: RepresentationLearner | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        callbacks: Sequence[Callback] = (),
-        with_classifier: bool = True,
-    ) -> Self:
-        """See `LabelLearner`."""
-        self.network_ = None
-        self._check_parameters()
-        folder = None if checkpoint is None else Path(checkpoint)
-        call = _Call(X, labels, None, None, folder, callbacks, pretrained)
-        _fit_phases([self], [call], PHASES if with_classifier else PHASES[:-1])
-        return self
-
     @staticmethod
     def fit_labelled_many(
         learners: Sequence[Any],
@@ -196,14 +178,17 @@ class CATCC(LabelLearner, TSTCC):
         labels: Sequence[PartialLabels],
         *,
         pretrained: Sequence[RepresentationLearner | None],
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
         with_classifier: bool = True,
     ) -> None:
         """See `LabelLearner`; the class-aware phases of models that can be stacked are one."""
         calls = {}
+        folder = None if checkpoint is None else Path(checkpoint)
         for learner, own, before in zip(learners, labels, pretrained, strict=True):
             learner.network_ = None
             learner._check_parameters()
-            calls[id(learner)] = _Call(X, own, None, None, None, (), before)
+            calls[id(learner)] = _Call(X, own, None, None, folder, callbacks, before)
         for group in stackable(learners):
             asked = PHASES if with_classifier else PHASES[:-1]
             _fit_phases(group, [calls[id(learner)] for learner in group], asked)

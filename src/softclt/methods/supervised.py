@@ -55,40 +55,6 @@ class Lesson:
     folder: str | Path | None = None
 
 
-def fit_classifier(
-    learner: RepresentationLearner,
-    X: Floats,
-    labels: PartialLabels,
-    lesson: Lesson,
-    *,
-    callbacks: Sequence[Callback] = (),
-    found_only: bool = False,
-) -> tuple[ClassifierNetwork, dict[str, Any]]:
-    """A classifier that starts from a fitted learner's encoder, which stays as it is.
-
-    The head is new. It reads what `ClassifierNetwork` says, where all series of X, those without
-    labels too, have one length or not. Batches hold ``batch_size`` labelled series, or all of them
-    if there are fewer: one label a class is enough. Batches of less than 16 series leave the batch
-    statistics as pre-training made them from all series; larger ones, and those of an encoder that
-    starts from scratch, have statistics of their own, as usual.
-
-    Args:
-        learner: Fitted; gives the encoder, the scaling, the optimiser with its rate and the seed.
-        X: All series ``(N, D, T)``.
-        labels: Of them.
-        lesson: What to train.
-        callbacks: See ``fit``.
-        found_only: See `run_phase`.
-
-    Returns:
-        The network, and ``loss`` by step and ``seconds`` of its training.
-    """
-    (fitted,) = fit_classifiers_together(
-        [learner], [X], [labels], lesson, callbacks=callbacks, found_only=found_only
-    )
-    return fitted
-
-
 def fit_classifiers_together(
     learners: Sequence[RepresentationLearner],
     X: Sequence[Floats],
@@ -98,9 +64,26 @@ def fit_classifiers_together(
     callbacks: Sequence[Callback] = (),
     found_only: bool = False,
 ) -> list[tuple[ClassifierNetwork, dict[str, Any]]]:
-    """`fit_classifier` of several learners, each with series and labels of its own.
+    """Classifiers that start from the encoders of fitted learners, which stay as they are.
+
+    Heads are new. They read what `ClassifierNetwork` says, where all series of a learner, those
+    without labels too, have one length or not. Batches hold ``batch_size`` labelled series, or all
+    of them if there are fewer: one label a class is enough. Batches of less than 16 series leave
+    the batch statistics as pre-training made them from all series; larger ones, and those of an
+    encoder that starts from scratch, have statistics of their own, as usual.
 
     On a GPU those with equally many labels and the same network take their steps as one stack.
+
+    Args:
+        learners: Fitted; give the encoder, the scaling, the optimiser with its rate and the seed.
+        X: All series ``(N, D, T)`` of each.
+        labels: Of them.
+        lesson: What to train.
+        callbacks: See ``fit``.
+        found_only: See `run_phase`.
+
+    Returns:
+        Of each the network, and ``loss`` by step and ``seconds`` of its training.
     """
     pupils = [_pupil(*own, lesson) for own in zip(learners, X, labels, strict=True)]
     groups: dict[Any, list[int]] = {}

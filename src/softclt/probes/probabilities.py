@@ -8,18 +8,10 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.svm import SVC
 
-from softclt.probes.classifiers import (
-    class_scores,
-    probes,  # tasks know this package
-)
+from softclt.probes.classifiers import class_scores
 from softclt.validation import Floats
 
 PROBES = ("svm", "ridge", "linear")
-
-
-def fit_probe(kind: str, R: Floats, codes: NDArray[np.int64]) -> Any:
-    """Of the embeddings ``(n, M)`` of series with labels."""
-    return probes[kind](R, codes)
 
 
 def probe_probabilities(probe: Any, R: Floats) -> NDArray[np.float64]:
