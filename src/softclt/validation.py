@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -131,6 +131,13 @@ def check_random_state_seed(random_state: Any) -> int:
     raise ValueError(
         f"random_state is {random_state!r}; expected None, an integer >= 0 or a NumPy generator"
     )
+
+
+def check_known(given: Iterable[str], known: Collection[str], of: str, kind: str) -> None:
+    """Refuse names that a thing does not have, and say which it has."""
+    unknown = ", ".join(repr(name) for name in given if name not in known)
+    if unknown:
+        raise ValueError(f"{of} has no {kind} {unknown}; known: {', '.join(known) or 'none'}")
 
 
 def check_choice(value: Any, choices: Sequence[Any], name: str) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_fscore_support
 
 from softclt.anomaly.events import Flags, adjust_segments, regrid
+from softclt.optional import needed
 from softclt.validation import Floats
 
 VUS_BUFFER = 20  # steps around an anomaly up to which it may be missed by a little
@@ -77,13 +78,11 @@ def check_aeon() -> None:
 
 
 def _aeon() -> Any:
-    try:
+    with needed(
+        "VUS-PR and the area under the point-wise precision-recall curve need aeon: "
+        'pip install "softclt[data]"; or leave them out with vus=False'
+    ):
         from aeon.benchmarking.metrics import anomaly_detection
-    except ImportError:
-        raise ModuleNotFoundError(
-            "VUS-PR and the area under the point-wise precision-recall curve need aeon: "
-            'pip install "softclt[data]"; or leave them out with vus=False'
-        ) from None
     return anomaly_detection
 
 

@@ -13,6 +13,7 @@ from softclt.anomaly.detection import watch_all
 from softclt.anomaly.events import Flags
 from softclt.anomaly.metrics import Judged
 from softclt.data import AnomalyData, AnomalySeries
+from softclt.optional import needed
 from softclt.validation import Floats
 
 ADF_LEVEL = 0.05
@@ -82,12 +83,8 @@ def is_stationary(x: Floats) -> bool:
 
     Missing values are left out. What never changes, or is too short to tell, counts as stationary.
     """
-    try:
+    with needed('the protocol tests series with statsmodels: pip install "softclt[data]"'):
         from statsmodels.tsa.stattools import adfuller
-    except ImportError:
-        raise ModuleNotFoundError(
-            'the protocol tests series with statsmodels: pip install "softclt[data]"'
-        ) from None
     known = np.asarray(x[~np.isnan(x)], dtype=np.float64)
     if len(known) < _SHORTEST or np.ptp(known) <= 1e-12 * np.abs(known).max():
         return True

@@ -10,7 +10,7 @@ import numpy as np
 
 from softclt.anomaly.extreme import DSpot, Spot
 from softclt.registry import Registry
-from softclt.validation import Floats, check_range
+from softclt.validation import Floats, check_known, check_range
 
 SIGMAS = 4.0
 SKIPPED = 22  # first scores of a series: the trailing mean that they rest on is not settled
@@ -45,11 +45,7 @@ def new_threshold(name: str, params: Mapping[str, Any] | None = None) -> Thresho
     """An unfitted threshold."""
     kind = thresholds[name]
     known = inspect.signature(kind).parameters
-    unknown = ", ".join(repr(key) for key in params or {} if key not in known)
-    if unknown:
-        raise ValueError(
-            f"the threshold {name!r} has no setting {unknown}; known: {', '.join(known)}"
-        )
+    check_known(params or {}, known, f"the threshold {name!r}", "setting")
     return kind(**(params or {}))
 
 

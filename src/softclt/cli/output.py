@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from softclt.files import whole_file
+from softclt.optional import needed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,12 +73,8 @@ def check_suffix(path: Path, suffixes: tuple[str, ...], option: str = "--out") -
         reason = "may not be written to" if there.is_dir() else "is a file"
         raise ValueError(f"{option} {path} cannot be written: {there} {reason}")
     if path.suffix == ".parquet":
-        try:
+        with needed("Parquet files need pyarrow: pip install 'softclt[data]', or write .csv"):
             import pyarrow  # noqa: F401
-        except ImportError:
-            raise ModuleNotFoundError(
-                "Parquet files need pyarrow: pip install 'softclt[data]', or write .csv"
-            ) from None
 
 
 def write_table(table: "pd.DataFrame", path: Path) -> None:

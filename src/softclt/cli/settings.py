@@ -44,14 +44,11 @@ def build_model(
 ) -> Any:
     """An unfitted estimator; ``fallbacks`` hold where neither preset nor settings say otherwise."""
     from softclt.methods import methods
+    from softclt.validation import check_known
 
     kind = methods[method]
     given = parse_settings(settings)
     known = list(inspect.signature(kind).parameters)
-    unknown = [key for key in given if key not in known]
-    if unknown:
-        raise ValueError(
-            f"{method} has no parameter {', '.join(map(repr, unknown))}; known: {', '.join(known)}"
-        )
+    check_known(given, known, method, "parameter")
     given = {key: value for key, value in fallbacks.items() if key in known} | given
     return kind(**given) if preset is None else kind.from_preset(preset, **given)

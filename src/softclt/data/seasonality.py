@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from softclt.optional import needed
 from softclt.validation import Floats
 
 LOOKED_AT = 20  # series of a data set, evenly spread over it
@@ -29,12 +30,8 @@ def adf_p_value(X: Floats) -> float:
     by AIC (statsmodels' defaults). Missing values are left out; a series that never changes, or is
     too short for the test, counts as stationary (p = 0). Needs statsmodels.
     """
-    try:
+    with needed('the ADF test needs statsmodels: pip install "softclt[data]"'):
         from statsmodels.tsa.stattools import adfuller
-    except ImportError:
-        raise ModuleNotFoundError(
-            'the ADF test needs statsmodels: pip install "softclt[data]"'
-        ) from None
 
     def p_value(x: Values) -> float:
         if len(x) < 10 or np.ptp(x) <= 1e-12 * np.abs(x).max():

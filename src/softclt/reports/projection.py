@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softclt.optional import needed
 from softclt.validation import Floats, check_choice
 
 PROJECTIONS = ("auto", "tsne", "pca", "umap")
@@ -74,13 +75,10 @@ def _principal_axes(R: Floats, seed: int) -> tuple[Floats, Floats]:
 
 
 def _umap(axes: Floats, seed: int) -> Floats:
-    try:
+    with needed(
+        "projection 'umap' needs umap-learn: pip install umap-learn, or take 'tsne' or 'pca'"
+    ):
         import umap  # type: ignore[import-not-found]
-    except ImportError:
-        raise ModuleNotFoundError(
-            "projection 'umap' needs umap-learn: pip install umap-learn, or take 'tsne' or 'pca'",
-            name="umap",
-        ) from None
     learner: Any = umap.UMAP(n_neighbors=min(15, len(axes) - 1), random_state=seed, n_jobs=1)
     return np.asarray(learner.fit_transform(axes), dtype=np.float64)
 

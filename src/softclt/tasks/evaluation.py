@@ -4,6 +4,7 @@ import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any
 
 from sklearn.base import clone
@@ -65,6 +66,25 @@ tasks: Registry[Callable[..., Outcome]] = Registry("task")
 #: ``(models, data, **options)``: the outcomes of a task on several unfitted models.
 Together = Callable[..., list[Outcome]]
 
+
+def of_several(name: str, **tags: Any) -> Callable[[Together], Together]:
+    """Decorator that registers a task which is written for several models at once.
+
+    Of one model, it is the same with a list of one.
+    """
+
+    def enter(together: Together) -> Together:
+        @wraps(together)  # options and their defaults are read off the function for several
+        def run(model: Any, data: Dataset, **options: Any) -> Outcome:
+            (outcome,) = together([model], data, **options)
+            return outcome
+
+        tasks.register(name, together=together, **tags)(run)
+        return together
+
+    return enter
+
+
 TAU_CHOICES = ("default", "hard", "fixed", "train", "unlabelled", "oracle", "none")
 _TAUS = ("tau_instance", "tau_temporal")
 
@@ -99,23 +119,23 @@ def evaluate(
     blank = describe(task, model, data, seed, tau_choice=tau_choice, **options)
     model = seeded_clone(model, blank.seed)
     outcome = tasks[task](model, load(data) if isinstance(data, str) else data, **options)
-    return of_outcome(blank, outcome, model)
+    return filled(blank, outcome, device_of(model))
 
 
-def of_outcome(blank: Result, outcome: Outcome, model: Any, trained_together: int = 1) -> Result:
-    """The result of a run that `describe` announced, of a model that it has fitted."""
+def filled(blank: Result, outcome: Outcome, device: str, trained_together: int = 1) -> Result:
+    """The result of a run that `describe` announced."""
     return replace(
         blank,
         metrics=outcome.metrics,
         seconds=outcome.seconds,
         probe=outcome.probe,
-        device=_device_of(model),
+        device=device,
         trained_together=trained_together,
         created=utc_now(),
     )
 
 
-def _device_of(model: Any) -> str:
+def device_of(model: Any) -> str:
     """Where a model trains, whether a task has fitted itself or a copy of it."""
     if isinstance(model, RepresentationLearner):
         return str(model._torch_device())

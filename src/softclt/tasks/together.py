@@ -12,15 +12,15 @@ from softclt.data import Dataset, load
 from softclt.identity import settings_key
 from softclt.methods import EmbeddingEnsemble, fit_many
 from softclt.methods.learner import RepresentationLearner
-from softclt.persistence import utc_now
 from softclt.tasks.evaluation import (
     Outcome,
     Reading,
     Together,
     announce,
     describe,
+    device_of,
     evaluate,
-    of_outcome,
+    filled,
     seeded_clone,
     tasks,
 )
@@ -54,6 +54,11 @@ class Embedded:
     def n_bytes(self) -> int:
         """Memory that the embeddings take."""
         return int(self.R_train.nbytes + self.R_test.nbytes)
+
+    def result(self, blank: Result, outcome: Outcome) -> Result:
+        """The line of a run in which a probe has read these embeddings."""
+        whole = replace(outcome, seconds=self.seconds | outcome.seconds)
+        return filled(blank, whole, self.device, self.trained_together)
 
 
 def evaluate_many(
@@ -98,10 +103,10 @@ def evaluate_many(
         own = [seeded_clone(model, seed) for model, seed in pairs]
         outcomes = together(own, data, **options)
         return [
-            of_outcome(
+            filled(
                 describe(task, model, data, seed, tau_choice=tau_choice, **options),
                 outcome,
-                fitted,
+                device_of(fitted),
                 len(pairs),
             )
             for (model, seed), fitted, outcome in zip(pairs, own, outcomes, strict=True)
@@ -119,21 +124,8 @@ def evaluate_many(
     for blank, embedded in zip(blanks, embed(clones, *reading.series(data)), strict=True):
         y_train, y_test = data.y_train, data.y_test
         outcome = reading.score(embedded.R_train, embedded.R_test, y_train, y_test, **options)
-        results.append(filled(blank, embedded, outcome))
+        results.append(embedded.result(blank, outcome))
     return results
-
-
-def filled(blank: Result, embedded: Embedded, outcome: Outcome) -> Result:
-    """The result of a run that `describe` announced."""
-    return replace(
-        blank,
-        metrics=outcome.metrics,
-        seconds=embedded.seconds | outcome.seconds,
-        probe=outcome.probe,
-        device=embedded.device,
-        trained_together=embedded.trained_together,
-        created=utc_now(),
-    )
 
 
 def embed(models: Sequence[Any], X_train: Floats, X_test: Floats) -> list[Embedded]:

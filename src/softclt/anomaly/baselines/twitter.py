@@ -7,6 +7,7 @@ from scipy.stats import t as student_t
 
 from softclt.anomaly.baselines.channels import ChannelDetector, Flags, Steps, Values, is_flat
 from softclt.anomaly.scorers import scorers
+from softclt.optional import needed
 from softclt.validation import check_range
 
 MAD_TO_STD = 1.4826  # of normal values
@@ -112,13 +113,11 @@ def periodic_season(x: Values, period: int) -> Values:
     """
     if period < 2 or len(x) < 2 * period or is_flat(x):
         return np.zeros(len(x))
-    try:
+    with needed(
+        "the scorer 'twitter-ad' removes seasons with statsmodels: "
+        'pip install "softclt[data]", or pass period=1'
+    ):
         from statsmodels.tsa.seasonal import STL
-    except ImportError:
-        raise ModuleNotFoundError(
-            "the scorer 'twitter-ad' removes seasons with statsmodels: "
-            'pip install "softclt[data]", or pass period=1'
-        ) from None
     # A window far longer than the series makes every cycle the same, which is R's "periodic".
     # The smooth parts are computed at every tenth of a window and joined by lines, as in R.
     width, tenth = 10 * len(x) + 1, math.ceil(period / 10)
