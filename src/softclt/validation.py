@@ -9,6 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
+Floats32 = NDArray[np.float32]
+Floats64 = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 _EXPECTED = (
     "expected series as (N, D, T), (N, T) for one channel, "

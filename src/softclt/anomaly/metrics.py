@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_fscore_support
 
-from softclt.anomaly.events import Flags, adjust_segments, regrid
+from softclt.anomaly.events import adjust_segments, regrid
 from softclt.optional import needed
-from softclt.validation import Floats
+from softclt.validation import Flags, Floats
 
 VUS_BUFFER = 20  # steps around an anomaly up to which it may be missed by a little
 

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from softclt.data.catalog import archives
 from softclt.data.dataset import Dataset, fingerprint, stack_times
 from softclt.data.errors import DataError
-from softclt.validation import Floats, check_series
+from softclt.validation import Flags, Floats, check_series
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Flags = NDArray[np.bool_]
 
 KPI_DELAY, YAHOO_DELAY = 7, 3  # steps within which an alarm is in time, by the published protocol
 _KPI_FILES = {"_t1": "phase2_train", "_t2": "phase2_ground_truth"}

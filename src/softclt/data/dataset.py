@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softclt.data.errors import DataError
-from softclt.data.labels import Ints, encode_labels
-from softclt.validation import Floats, check_series, series_lengths
+from softclt.data.labels import encode_labels
+from softclt.validation import Floats, Ints, check_series, series_lengths
 
 Split = Literal["train", "test", "all"]
 

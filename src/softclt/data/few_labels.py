@@ -18,9 +18,9 @@ from softclt.data.arrays import load_arrays
 from softclt.data.catalog import archives
 from softclt.data.dataset import Dataset, fingerprint
 from softclt.data.errors import DataError
-from softclt.data.labels import Ints, encode_labels
+from softclt.data.labels import encode_labels
 from softclt.data.torchfile import read_torch_arrays
-from softclt.validation import Floats, check_choice, check_series
+from softclt.validation import Floats, Ints, check_choice, check_series
 
 ARCHIVE = "few_labels"
 PARTS = ("train", "val", "test")

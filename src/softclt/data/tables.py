@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.data.columns import Columns, Form, find_roles
 from softclt.data.csvfile import read_csv
@@ -16,6 +15,7 @@ from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
 from softclt.data.rows import Rows
 from softclt.data.text import existing_file, read_text
+from softclt.validation import Floats64
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,7 +164,7 @@ def frame_rows(frame: "pd.DataFrame", columns: Columns, source: str) -> Rows:
     )
 
 
-def _numbers(column: "pd.Series[Any]", source: str) -> NDArray[np.float64]:
+def _numbers(column: "pd.Series[Any]", source: str) -> Floats64:
     import pandas as pd
 
     numbers = column

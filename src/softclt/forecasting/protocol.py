@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from softclt.data import Dataset
 from softclt.forecasting.features import calendar_features
 from softclt.forecasting.ridge import ALPHAS, Errors, RidgePath, RidgeSums
-from softclt.validation import Floats
+from softclt.validation import Floats, Ints
 
-Indices = NDArray[np.int64]
-Features = Callable[[Indices, Indices], Floats]  # series and steps of R rows -> (R, F)
+Features = Callable[[Ints, Ints], Floats]  # series and steps of R rows -> (R, F)
 
 CONTEXT = 200  # steps back that a step sees; as many at the start of training are left out
 MAX_ROWS = 100_000  # of the training and of the validation part; more are drawn from
@@ -205,8 +204,8 @@ def lag_features(y: Floats, lags: int) -> Features:
 class _Rows:
     """Series and steps of rows, sorted by step."""
 
-    series: Indices
-    steps: Indices
+    series: Ints
+    steps: Ints
 
     def between(self, first: int, last: int) -> "_Rows":
         rows = slice(*np.searchsorted(self.steps, [first, last]))

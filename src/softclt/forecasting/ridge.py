@@ -9,11 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softclt.validation import Floats, check_range
-
-Floats64 = NDArray[np.float64]
+from softclt.validation import Floats, Floats64, check_range
 
 #: The penalties of TS2Vec's forecasting protocol.
 ALPHAS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)

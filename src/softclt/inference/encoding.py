@@ -4,13 +4,12 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.encoders import Encoder
 from softclt.inference.causal import Lookback, parts
 from softclt.inference.causal import encode as encode_causal
-from softclt.validation import check_choice, check_range, observed_steps, series_lengths
+from softclt.validation import Floats32, check_choice, check_range, observed_steps, series_lengths
 
 LEVELS = ("instance", "timestamp", "window")
 POOLINGS = ("max", "mean", "positive")
@@ -23,7 +22,7 @@ _STEPS_AT_ONCE = 1 << 16
 @torch.no_grad()
 def encode(
     module: Encoder,
-    X: NDArray[np.float32],
+    X: Floats32,
     *,
     level: str = "instance",
     window: int | None = None,
@@ -33,7 +32,7 @@ def encode(
     pooling: str = "max",
     layers: str = "last",
     layer: int | None = None,
-) -> NDArray[np.float32]:
+) -> Floats32:
     """Representations of series ``(N, D, T)`` at the asked level.
 
     Args:
@@ -95,10 +94,10 @@ def encode(
 
 @torch.no_grad()
 def read_outs(
-    module: Encoder, X: NDArray[np.float32], wanted: Collection[tuple[str, str]]
-) -> dict[tuple[str, str], NDArray[np.float32]]:
+    module: Encoder, X: Floats32, wanted: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], Floats32]:
     """What `encode` gives for several ``(pooling, layers)``, from one pass of the encoder."""
-    results: dict[tuple[str, str], list[NDArray[np.float32]]] = {one: [] for one in wanted}
+    results: dict[tuple[str, str], list[Floats32]] = {one: [] for one in wanted}
     for pooling, layers in results:
         check_pooling(pooling)
         check_choice(layers, LAYERS, "layers")
@@ -112,7 +111,7 @@ def read_outs(
     return {one: np.concatenate(vectors) for one, vectors in results.items()}
 
 
-def _batches(module: Encoder, X: NDArray[np.float32]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _batches(module: Encoder, X: Floats32) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Series as the encoder takes them, their real steps and their lengths, a part at a time.
 
     The encoder is in evaluation mode meanwhile.

@@ -9,7 +9,6 @@ from typing import Any, Self, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.data.dataset import fingerprint
@@ -40,6 +39,8 @@ from softclt.training.phases import Phase, check_ended, phase_folder, run_phase
 from softclt.training.randomness import torch_seed
 from softclt.validation import (
     Floats,
+    Floats64,
+    Ints,
     check_choice,
     check_distances,
     check_range,
@@ -100,7 +101,7 @@ class CATCC(LabelLearner, TSTCC):
     """
 
     n_phases = len(PHASES)
-    pseudo_labels_: NDArray[np.int64]
+    pseudo_labels_: Ints
 
     @with_parameters_of(TSTCC)
     def __init__(
@@ -348,11 +349,11 @@ def _on_device(model: CATCC, call: "_Call") -> Tensor:
 
 
 def pseudo_labels(
-    probabilities: NDArray[np.float64],
+    probabilities: Floats64,
     labels: PartialLabels,
     confidence: float = 0.0,
     keep_labels: bool = True,
-) -> NDArray[np.int64]:
+) -> Ints:
     """The likeliest class of each series, -1 where it is less likely than ``confidence``.
 
     Args:

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -24,7 +23,7 @@ from softclt.training import Batch, Callback, StepDraws
 from softclt.training.loop import Course
 from softclt.training.phases import Phase, run_phase
 from softclt.training.randomness import Stream, torch_seed
-from softclt.validation import Floats, series_lengths
+from softclt.validation import Floats, Floats64, Ints, series_lengths
 
 _STEPS_AT_ONCE = 1 << 16  # of all series in a forward pass
 SOUND_BATCH = 16  # series; the statistics of smaller batches are worse than those kept
@@ -105,7 +104,7 @@ class _Pupil:
     learner: RepresentationLearner
     network: ClassifierNetwork
     x: Tensor  # (n, D, T)
-    codes: NDArray[np.int64]  # (n,)
+    codes: Ints  # (n,)
     seed: int
     n_steps: int
 
@@ -236,7 +235,7 @@ def phase_seed(seed: int, number: int) -> int:
 @torch.no_grad()
 def class_probabilities(
     learner: RepresentationLearner, network: ClassifierNetwork, X: Any
-) -> NDArray[np.float64]:
+) -> Floats64:
     """How likely each class is for each series, ``(N, L)``; none depends on its batch mates."""
     seen = learner._seen(X)
     like = next(network.parameters())
@@ -249,7 +248,7 @@ def class_probabilities(
     return probabilities
 
 
-def _of_one_length(module: Encoder, X: Float32s) -> Iterator[tuple[NDArray[np.int64], int]]:
+def _of_one_length(module: Encoder, X: Float32s) -> Iterator[tuple[Ints, int]]:
     """Rows of one length, some at a time, and the length."""
     lengths = _lengths(module, X)
     for length in np.unique(lengths).tolist():
@@ -259,6 +258,6 @@ def _of_one_length(module: Encoder, X: Float32s) -> Iterator[tuple[NDArray[np.in
             yield rows[start : start + size], length
 
 
-def _lengths(module: Encoder, X: Floats) -> NDArray[np.int64]:
+def _lengths(module: Encoder, X: Floats) -> Ints:
     """Steps of each series as the encoder counts them: with padding let in, all are real."""
     return series_lengths(X) if module.mask_padding else np.full(len(X), X.shape[-1])

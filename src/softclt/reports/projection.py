@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.optional import needed
-from softclt.validation import Floats, check_choice
+from softclt.validation import Floats, Ints, check_choice
 
 PROJECTIONS = ("auto", "tsne", "pca", "umap")
 TSNE_AT_MOST = 10_000  # series that "auto" gives to t-SNE: about a minute on one core
@@ -83,7 +82,7 @@ def _umap(axes: Floats, seed: int) -> Floats:
     return np.asarray(learner.fit_transform(axes), dtype=np.float64)
 
 
-def nearest_neighbours(R: Floats, k: int) -> tuple[NDArray[np.int64], Floats]:
+def nearest_neighbours(R: Floats, k: int) -> tuple[Ints, Floats]:
     """The k nearest others of each row of ``(N, M)``: their rows and distances, both ``(N, k)``.
 
     Example:
@@ -103,7 +102,7 @@ def nearest_neighbours(R: Floats, k: int) -> tuple[NDArray[np.int64], Floats]:
     return np.take_along_axis(found, order, axis=1), np.take_along_axis(exact, order, axis=1)
 
 
-def kept_neighbours(rows: NDArray[np.int64], points: Floats) -> float:
+def kept_neighbours(rows: Ints, points: Floats) -> float:
     """Share of the neighbours ``(N, k)`` that are also among the k nearest on the plane."""
     near, _ = nearest_neighbours(points, rows.shape[1])
     return float((rows[:, :, None] == near[:, None, :]).any(axis=-1).mean())

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from softclt.data import Dataset
-from softclt.data.labels import Ints
 from softclt.probes.scores import label_metrics
 from softclt.tasks.classification import check
 from softclt.tasks.evaluation import Outcome, of_several
@@ -25,6 +24,7 @@ from softclt.tasks.few_labels import (
     seed_of,
 )
 from softclt.tasks.scaling import protocol_scaling
+from softclt.validation import Ints
 
 METRICS = ("accuracy", "f1_macro", "f1_weighted")
 

@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.base import clone
 
 from softclt.data import Dataset, ValidatedDataset
-from softclt.data.labels import Ints
 from softclt.methods import fit_many
 from softclt.methods.channels import one_by_one, transform_channels, with_channels
 from softclt.methods.learner import RepresentationLearner
@@ -42,7 +41,7 @@ from softclt.tasks.fine_tuning import STEPS, Target, fine_tune
 from softclt.tasks.kept import keeping, kept, load_once
 from softclt.tasks.scaling import standardise_by_training
 from softclt.tasks.together import training_of
-from softclt.validation import Floats, check_choice, check_range
+from softclt.validation import Floats, Ints, check_choice, check_range
 
 MODES = (FINE_TUNE, "probe", "direct")
 _METRICS = {"accuracy": "accuracy", "precision": "precision", "recall": "recall", "f1": "f1_macro"}

@@ -6,15 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.data.preparation import Float32s, centre
 from softclt.data.sources.sections import StreamedSeries
 from softclt.training.distributed import Group
 from softclt.training.order import rows_of_batch, set_of_step
-
-Ints = NDArray[np.int64]
+from softclt.validation import Ints
 
 _BUNDLE = 2**28  # bytes of series that are read together and permuted
 _MOST_BUNDLED = 2**18  # series of a bundle, whose order each model keeps

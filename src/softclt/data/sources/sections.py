@@ -3,13 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.data.preparation import Float32s, blocks_of, scale_each_series
 from softclt.data.sources import SeriesSource
-from softclt.validation import Floats, observed_steps, series_lengths
-
-Ints = NDArray[np.int64]
+from softclt.validation import Floats, Ints, observed_steps, series_lengths
 
 
 class StreamedSeries(SeriesSource):

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.data.dataset import fingerprint
@@ -32,7 +31,14 @@ from softclt.training import Callback, StepDraws, Stream, TrainingState
 from softclt.training.loop import Course
 from softclt.training.phases import Phase, phase_folder, run_phase
 from softclt.training.randomness import torch_seed
-from softclt.validation import Floats, check_range, check_series, observed_steps, series_lengths
+from softclt.validation import (
+    Floats,
+    Ints,
+    check_range,
+    check_series,
+    observed_steps,
+    series_lengths,
+)
 
 START, PHASE = "start", "semi-supervised"  # folders of a checkpoint
 
@@ -255,7 +261,7 @@ def _phase(
     models: Sequence[LabelledRival],
     seen: Float32s,
     x: Tensor,
-    codes: NDArray[np.int64],
+    codes: Ints,
     seeds: Sequence[int],
 ) -> Phase:
     """What a stack learns from the series ``seen``, on their device x, with classes ``(R, N)``.
