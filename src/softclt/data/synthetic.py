@@ -8,6 +8,8 @@ from softclt.data.catalog import datasets
 from softclt.data.dataset import Dataset
 from softclt.validation import Floats64, check_random_state_seed, check_range
 
+_SHAPES = ("sine", "sawtooth", "square")
+
 
 @datasets.register("synthetic/waves", ragged=False)
 def waves(
@@ -46,7 +48,7 @@ def waves(
         "name": "synthetic/waves",
         "archive": "synthetic",
         "source": "softclt.data.synthetic.waves",
-        "classes": [_class_name(c) for c in range(n_classes)],
+        "classes": [f"{_SHAPES[c % 3]}-{2 + c}" for c in range(n_classes)],
     }
     return Dataset(X_train, y, X_test, y.copy(), meta)
 
@@ -91,10 +93,6 @@ def ragged(
         parts.append(np.where(hole | padding[:, None, :], np.nan, X))
     meta = data.meta | {"name": "synthetic/ragged", "source": "softclt.data.synthetic.ragged"}
     return Dataset(parts[0], data.y_train, parts[1], data.y_test, meta)
-
-
-def _class_name(c: int) -> str:
-    return f"{('sine', 'sawtooth', 'square')[c % 3]}-{2 + c}"
 
 
 def _wave(c: int, length: int, n_channels: int, noise: float, rng: np.random.Generator) -> Floats64:

@@ -14,9 +14,8 @@ from softclt.validation import Floats, check_choice, check_known, check_range, c
 
 Metric = str | Callable[..., float]
 
-KERNEL_VERSION = (
-    1  # grows when a kernel's results change, so that stored ones are not mixed with new
-)
+# Grows when a kernel's results change, so that stored ones are not mixed with new.
+KERNEL_VERSION = 1
 
 _SLOWER = 50  # times what a cell of ours takes: the cells of other packages and of functions
 _ROUNDING = 1e-12  # one minus a similarity of a series and itself may come out as -1e-16

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from softclt.data.labels import UNLABELLED
 from softclt.data.partial_labels import PartialLabels, read_labels
-from softclt.few_labels.saving import load_classifier, save_classifier
+from softclt.few_labels.saving import load_classifier, restored_network, save_classifier
 from softclt.methods import RepresentationLearner, fit_many, methods
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
@@ -207,6 +208,23 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     def load(cls, folder: str | os.PathLike[str]) -> Self:
         """A classifier that :meth:`save` wrote."""
         return cast(Self, load_classifier(cls, folder))
+
+    def _restore(
+        self, fitted: dict[str, Any], encoder: RepresentationLearner, tensors: dict[str, Tensor]
+    ) -> None:
+        """Become the fitted classifier that ``save`` described."""
+        self.encoder_, self.n_features_in_ = encoder, encoder.n_features_in_
+        self.classes_ = np.array(fitted["classes"], dtype=fitted["dtype"])
+        self._columns = np.array(fitted["columns"], dtype=np.int64)
+        self.labelled_ = np.zeros(fitted["n_series"], dtype=bool)
+        self.labelled_[fitted["labelled"]] = True
+        self.network_, self.probe_, self.shown_ = None, None, None
+        self.probe_kind_ = fitted["probe"]
+        if self.probe_kind_ is None:
+            self.network_ = restored_network(encoder, fitted, tensors)
+        else:
+            self.shown_ = tensors["embeddings"].numpy(), tensors["labels"].numpy()
+            self.probe_ = probes[self.probe_kind_](*self.shown_)  # the same from the same
 
     def _new_learner(self) -> RepresentationLearner:
         """Unfitted, with what this classifier was told."""

@@ -226,7 +226,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
                     "the same channels"
                 )
             return self.model
-        model = _default_model(self.context) if self.model is None else clone(self.model)
+        model = TS2Vec(**default_params(self.context)) if self.model is None else clone(self.model)
         if "random_state" in model.get_params() and self.random_state is not None:
             model.set_params(random_state=self.random_state)
         longest = int(division.train.max())
@@ -270,10 +270,6 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
 def default_params(context: int) -> dict[str, Any]:
     """How TS2Vec learns to forecast, where nothing else is said: soft over time, short sections."""
     return {"tau_instance": None, "max_train_length": 2 * context}
-
-
-def _default_model(context: int) -> Any:
-    return TS2Vec(**default_params(context))
 
 
 def _past_end(x: Floats, lengths: Ints) -> Flags:

@@ -24,6 +24,10 @@ class Rows:
         """Some of them."""
         return Rows(self.series[positions], self.steps[positions])
 
+    def between(self, first: int, last: int) -> "Rows":
+        """Those of some steps, of rows that are sorted by step."""
+        return self.take(np.arange(*np.searchsorted(self.steps, [first, last])))
+
     def spread(self, most: int) -> Ints:
         """Positions of at most so many, evenly spread."""
         if len(self) <= most:

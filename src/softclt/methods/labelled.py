@@ -98,11 +98,8 @@ def adopt(
             f"{type(learner).__name__}; give both the same widths, depths and kernels"
         )
     module.load_state_dict(pretrained.module_.state_dict())
-    learner.seed_, learner.device_, learner.fingerprint_ = (
-        seed,
-        str(device),
-        pretrained.fingerprint_,
-    )
+    learner.seed_, learner.device_ = seed, str(device)
+    learner.fingerprint_ = pretrained.fingerprint_
     learner.n_iter_, learner.history_ = pretrained.n_iter_, copy.deepcopy(pretrained.history_)
     learner.module_ = module.requires_grad_(True).eval()
 

@@ -27,10 +27,8 @@ from softclt.validation import Floats, Floats64, Ints, series_lengths
 
 _STEPS_AT_ONCE = 1 << 16  # of all series in a forward pass
 SOUND_BATCH = 16  # series; the statistics of smaller batches are worse than those kept
-EPOCHS, LEAST_STEPS = (
-    40,
-    200,
-)  # with three labels an epoch is a step, and forty of them teach nothing
+EPOCHS = 40
+LEAST_STEPS = 200  # with three labels an epoch is a step, and forty of them teach nothing
 
 
 @dataclass(frozen=True)

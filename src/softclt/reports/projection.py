@@ -93,9 +93,8 @@ def nearest_neighbours(R: Floats, k: int) -> tuple[Ints, Floats]:
     from sklearn.neighbors import NearestNeighbors
 
     k = min(k, len(R) - 1)
-    found = (
-        NearestNeighbors(n_neighbors=k, algorithm="brute").fit(R).kneighbors(return_distance=False)
-    )  # (N, k), never the row itself
+    index = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(R)
+    found = index.kneighbors(return_distance=False)  # (N, k), never the row itself
     # The search works with rounded squares; the few that it found are measured exactly.
     exact = np.stack([np.linalg.norm(R[found[:, j]] - R, axis=1) for j in range(k)], axis=1)
     order = np.argsort(exact, axis=1, kind="stable")

@@ -26,6 +26,19 @@ class Outcome:
     probe: str = ""
 
 
+class Clock:
+    """Wall time by phase."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        """Give the time since the last lap a name."""
+        now = time.perf_counter()
+        self.seconds[name], self._last = now - self._last, now
+
+
 @dataclass(frozen=True)
 class Reading:
     """The parts of a task that fits a model without labels and then reads its embeddings only.
@@ -46,14 +59,21 @@ class Reading:
     def run(self, model: Any, data: Dataset, **options: Any) -> Outcome:
         """The whole task on one unfitted model."""
         self.check(data, **options)
-        X_train, X_test = self.series(data)
-        start = time.perf_counter()
-        model.fit(X_train)
-        fitted = time.perf_counter()
-        R_train, R_test = model.transform(X_train), model.transform(X_test)  # (N, M) each
-        seconds = {"fit": fitted - start, "encode": time.perf_counter() - fitted}
+        R_train, R_test, seconds = fit_and_embed(model, *self.series(data))
         outcome = self.score(R_train, R_test, data.y_train, data.y_test, **options)
         return replace(outcome, seconds=seconds | outcome.seconds)
+
+
+def fit_and_embed(
+    model: Any, X_train: Floats, X_test: Floats
+) -> tuple[Floats, Floats, dict[str, float]]:
+    """Embeddings ``(N, M)`` by a model that learns from the training series, and what it took."""
+    clock = Clock()
+    model.fit(X_train)
+    clock.lap("fit")
+    R_train, R_test = model.transform(X_train), model.transform(X_test)
+    clock.lap("encode")
+    return R_train, R_test, clock.seconds
 
 
 #: Functions ``(model, data, **options) -> Outcome``; they fit the unfitted model themselves. Tag

@@ -21,6 +21,7 @@ from softclt.tasks.evaluation import (
     device_of,
     evaluate,
     filled,
+    fit_and_embed,
     seeded_clone,
     tasks,
 )
@@ -203,9 +204,5 @@ def _trained(
 
 
 def _embed_alone(model: Any, X_train: Floats, X_test: Floats) -> Embedded:
-    start = time.perf_counter()
-    model = clone(model).fit(X_train)
-    fitted = time.perf_counter()
-    R_train, R_test = model.transform(X_train), model.transform(X_test)
-    seconds = {"fit": fitted - start, "encode": time.perf_counter() - fitted}
-    return Embedded(R_train, R_test, seconds, 1, str(getattr(model, "device_", "cpu")))
+    model = clone(model)
+    return Embedded(*fit_and_embed(model, X_train, X_test), 1, device_of(model))

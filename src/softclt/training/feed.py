@@ -65,13 +65,9 @@ class Feed:
 
     def take(self, rows: Ints) -> tuple[Float32s, bool]:
         """Values of rows of one set ``(B, D, T)``, and whether the set misses nothing."""
-        k = self.set_of(rows)
+        k = int(np.searchsorted(self.starts, rows[0], side="right")) - 1
         x = self.sets[k].take(rows - self.starts[k])
         return (x if self.sets[k].complete else centre(x)), self.sets[k].complete
-
-    def set_of(self, rows: Ints) -> int:
-        """The set that rows are from."""
-        return int(np.searchsorted(self.starts, rows[0], side="right")) - 1
 
     def _counts(self, batch_size: int) -> list[int]:
         return [len(own) // min(batch_size, len(own)) for own in self.sets]

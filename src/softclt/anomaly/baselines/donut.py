@@ -204,16 +204,10 @@ class _VAE(nn.Module):
         """Minus the mean modified ELBO of a batch, with the penalty on hidden weights."""
         law = self.encode(x)
         z = _draw(law, random)
-        penalty = sum(
-            (part.weight.square().sum() for part in (*self.encoder, *self.decoder) if _dense(part)),
-            torch.zeros(()),
-        )
+        dense = [part for part in (*self.encoder, *self.decoder) if isinstance(part, nn.Linear)]
+        penalty = sum((part.weight.square().sum() for part in dense), torch.zeros(()))
         elbo = modified_elbo(x, known, z, self.decode(z), law)
         return WEIGHT_PENALTY * penalty - elbo.mean()
-
-
-def _dense(part: nn.Module) -> bool:
-    return isinstance(part, nn.Linear)
 
 
 def modified_elbo(x: Tensor, known: Tensor, z: Tensor, p_x: Normal, q_z: Normal) -> Tensor:

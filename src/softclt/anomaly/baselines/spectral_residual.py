@@ -65,9 +65,7 @@ class SpectralResidual(ChannelDetector):
         for end in range(SHORTEST, min(window, len(x) + 1)):
             scores[end - 1] = self._ratios(x[:end])[-1]
         if len(x) >= window:
-            windows = np.lib.stride_tricks.sliding_window_view(
-                x, window
-            )  # (T - window + 1, window)
+            windows = np.lib.stride_tricks.sliding_window_view(x, window)  # (.., window)
             rows = max(1, _BLOCK // window)
             for first in range(0, len(windows), rows):
                 ratios = self._ratios(windows[first : first + rows])[:, -1]
