@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 TABLE_SUFFIXES = (".csv", ".parquet")
+PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
 
 
 def watched() -> bool:
@@ -42,6 +44,16 @@ def note(message: str) -> None:
     console = stderr()
     if console.is_terminal:
         console.print(message, markup=False, soft_wrap=True)
+
+
+def new_table(*texts: str, numbers: Sequence[str]) -> "Table":
+    """A table with columns of texts and, set to the right, of numbers."""
+    from rich.table import Table
+
+    table = Table(*texts)
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table
 
 
 def print_table(table: "Table", title: str, *notes: str) -> None:

@@ -114,6 +114,18 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
     return frame
 
 
+def csv_frame(path: Path, **options: Any) -> "pd.DataFrame":
+    """Cells of a CSV as pandas reads it, for files of known columns."""
+    import pandas as pd
+
+    path = existing_file(path)
+    try:
+        frame: pd.DataFrame = pd.read_csv(path, **options)
+    except (ValueError, OSError, EOFError) as error:
+        raise DataError(f"is no CSV ({' '.join(str(error).split())[:80]})", path) from None
+    return frame
+
+
 def read_frame(path: str | Path, missing: Sequence[str] | None = None) -> "pd.DataFrame":
     """Cells of a CSV or Parquet table that holds no series, but something about them.
 
