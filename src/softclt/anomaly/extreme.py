@@ -7,11 +7,12 @@ probability ``risk``; whatever lies above is an alarm, everything else makes the
 
 import math
 from collections import deque
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import brentq
 
+from softclt.methods.signature import with_parameters_of
 from softclt.validation import Floats, Floats64, check_range
 
 _GRID = 20  # points on each side of 0 between which roots are looked for
@@ -238,16 +239,9 @@ class DSpot(Spot):
         risk, level, two_sided, max_excesses: See `Spot`.
     """
 
-    def __init__(
-        self,
-        *,
-        depth: int = 10,
-        risk: float = 1e-4,
-        level: float = 0.98,
-        two_sided: bool = False,
-        max_excesses: int | None = None,
-    ) -> None:
-        super().__init__(risk=risk, level=level, two_sided=two_sided, max_excesses=max_excesses)
+    @with_parameters_of(Spot)
+    def __init__(self, *, depth: int = 10, **parameters: Any) -> None:
+        super().__init__(**parameters)
         check_range(depth, "depth", 1)
         self.depth = depth
         self._recent: deque[float] = deque(maxlen=depth)

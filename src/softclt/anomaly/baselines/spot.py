@@ -2,13 +2,14 @@
 
 import copy
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from softclt.anomaly.baselines.channels import ChannelDetector
 from softclt.anomaly.extreme import DSpot, Spot
 from softclt.anomaly.scorers import scorers
+from softclt.methods.signature import with_parameters_of
 from softclt.validation import Flags, Floats, Floats64
 
 
@@ -92,16 +93,9 @@ class DSpotScorer(SpotScorer):
         risk, level, two_sided, max_excesses: See `SpotScorer`.
     """
 
-    def __init__(
-        self,
-        *,
-        depth: int = 10,
-        risk: float = 1e-4,
-        level: float = 0.98,
-        two_sided: bool = True,
-        max_excesses: int | None = None,
-    ) -> None:
-        super().__init__(risk=risk, level=level, two_sided=two_sided, max_excesses=max_excesses)
+    @with_parameters_of(SpotScorer)
+    def __init__(self, *, depth: int = 10, **parameters: Any) -> None:
+        super().__init__(**parameters)
         self.depth = depth
 
     def _watcher(self) -> Spot:
