@@ -50,11 +50,8 @@ def check_series(
     if array.ndim == 2:
         array = array[:, None, :]  # (N, T) -> (N, 1, T)
     if array.ndim != 3:
-        hint = (
-            f". Reshape your data: a single series is {name}.reshape(1, -1)"
-            if array.ndim == 1
-            else ""
-        )
+        hint = f". Reshape your data: a single series is {name}.reshape(1, -1)"
+        hint = hint if array.ndim == 1 else ""
         raise ValueError(f"{name} has shape {array.shape}; {_EXPECTED}{hint}")
     n, d, t = array.shape
     if n == 0:

@@ -24,14 +24,7 @@ ORACLE = "oracle"
 
 _OF_BOTH = ("method", "preset", "params", "probe", "chosen_probe", "replicas", "select", "options")
 _OF_A_SUITE = (
-    "about",
-    "task",
-    "data",
-    "seeds",
-    "groups",
-    "criteria",
-    "sets",
-    "configurations",
+    *("about", "task", "data", "seeds", "groups", "criteria", "sets", "configurations"),
     *_OF_BOTH,
 )
 _OF_A_CONFIGURATION = ("like", "members", "grid", "among", "control", *_OF_BOTH)

@@ -239,7 +239,8 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
                 name, params = SUPERVISED_NETWORK, params | untrained
             learner: RepresentationLearner = methods[name]()
             if self.pretrained is not None:
-                learner.set_params(**_shared_params(self.pretrained, learner))
+                known, given = learner.get_params(), self.pretrained.get_params(deep=False)
+                learner.set_params(**{k: v for k, v in given.items() if k in known})
             own = {"random_state": self.random_state, "device": self.device}
             learner.set_params(**own | {"progress": self.progress} | params)
             return learner
@@ -294,14 +295,6 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         tags.input_tags.allow_nan = True
         tags.input_tags.three_d_array = True
         return tags
-
-
-def _shared_params(
-    pretrained: RepresentationLearner, learner: RepresentationLearner
-) -> dict[str, Any]:
-    """The settings of a trained method that another one has, too."""
-    known = learner.get_params(deep=False)
-    return {k: v for k, v in pretrained.get_params(deep=False).items() if k in known}
 
 
 def fit_classifiers(

@@ -154,12 +154,9 @@ def embed(models: Sequence[Any], X_train: Floats, X_test: Floats) -> list[Embedd
             results.append(_embed_alone(model, X_train, X_test))
             continue
         keys = [training_of(learner) for learner in own]
-        R_train, R_test = (
-            _side_by_side(
-                [seen[k][0][side][m.pooling, m.layers] for k, m in zip(keys, own, strict=True)]
-            )
-            for side in range(2)
-        )
+        pairs = zip(keys, own, strict=True)
+        read = [[part[m.pooling, m.layers] for part in seen[k][0]] for k, m in pairs]
+        R_train, R_test = map(_side_by_side, zip(*read, strict=True))
         shares = {
             "fit": len(own) * seconds / together,
             "encode": sum(seen[key][1] for key in keys),
@@ -168,7 +165,7 @@ def embed(models: Sequence[Any], X_train: Floats, X_test: Floats) -> list[Embedd
     return results
 
 
-def _side_by_side(embeddings: list[Floats]) -> Floats:
+def _side_by_side(embeddings: Sequence[Floats]) -> Floats:
     return embeddings[0] if len(embeddings) == 1 else np.concatenate(embeddings, axis=-1)
 
 
