@@ -12,7 +12,6 @@ series, and that of ten more labels the gain they brought (mean of eight draws o
 import argparse
 import json
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,8 @@ import numpy as np
 from softclt import TS2Vec
 from softclt.data import read_series
 from softclt.few_labels import margins, study_labels, to_label_next
-from softclt.probes.probabilities import fit_probe, probe_probabilities
+from softclt.probes.classifiers import probes
+from softclt.probes.probabilities import probe_probabilities
 
 SETS = [
     "uea/JapaneseVowels",
@@ -52,15 +52,13 @@ def first_labels(y: Rows, rows: Rows, each: int, rng: np.random.Generator) -> Ro
 def likely(data: Set, labelled: Rows) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Probabilities of the classes of all series, from the labelled ones."""
     R, y = data
-    return probe_probabilities(fit_probe("svm", R[labelled], y[labelled]), R)
+    return probe_probabilities(probes["svm"](R[labelled], y[labelled]), R)
 
 
 def accuracy(data: Set, labelled: Rows, judged: Rows) -> float:
     """Share of rows that an SVM of the labelled ones gets right."""
     R, y = data
-    return float(
-        (fit_probe("svm", R[labelled], y[labelled]).predict(R[judged]) == y[judged]).mean()
-    )
+    return float((probes["svm"](R[labelled], y[labelled]).predict(R[judged]) == y[judged]).mean())
 
 
 def at_random(data: Set, pool: Rows, labelled: Rows, rng: np.random.Generator) -> Rows:
@@ -111,7 +109,7 @@ def intervals_hold(data: Set, each: int, tries: int) -> list[tuple[bool, bool | 
     for one in range(tries):
         rng = np.random.default_rng(one)
         labelled = first_labels(y, everything, each, rng)
-        study = study_labels(R[labelled], y[labelled], partial(fit_probe, "svm"), seed=one)
+        study = study_labels(R[labelled], y[labelled], probes["svm"], seed=one)
         assert study is not None
         real = accuracy(data, labelled, np.setdiff1d(everything, labelled))
         gain, came = study.gain(MORE), []

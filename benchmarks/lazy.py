@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from softclt import TS2Vec
-from softclt.data.preparation import Float32s
+from softclt.validation import Floats32
 
 SMALL, SMALL_LENGTH = 500, 150
 MODES: dict[str, dict[str, Any]] = {
@@ -28,7 +28,7 @@ MODES: dict[str, dict[str, Any]] = {
 }
 
 
-def walks(n: int, length: int) -> Float32s:
+def walks(n: int, length: int) -> Floats32:
     """Random walks ``(N, 1, T)``, made in place."""
     X = np.random.default_rng(0).standard_normal((n, 1, length), dtype=np.float32)
     return np.cumsum(X, axis=-1, out=X)

@@ -67,29 +67,7 @@ if TYPE_CHECKING:
     from softclt.selection import select as select
     from softclt.tasks import evaluate as evaluate
 
-__all__ = [
-    "CATCC",
-    "TSTCC",
-    "AnomalyDetector",
-    "BatchDistances",
-    "CoST",
-    "EmbeddingEnsemble",
-    "Forecaster",
-    "SemiSupervisedClassifier",
-    "SoftContrastiveLoss",
-    "SoftInstanceLoss",
-    "SoftTemporalLoss",
-    "TS2Vec",
-    "__version__",
-    "evaluate",
-    "fit_many",
-    "functional",
-    "load",
-    "load_model",
-    "load_pretrained",
-    "pairwise_distance",
-    "select",
-]
+__all__ = ["__version__", "functional", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -26,6 +26,8 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
+from softclt.optional import needed
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Shared = TypeVar("Shared")
@@ -90,10 +92,8 @@ def on_ray(
         workers: CPUs of a Ray of this call's own; ``None`` takes all.
         gpus: That a task needs.
     """
-    try:
+    with needed("Ray is not installed: pip install 'softclt[ray]'"):
         import ray
-    except ImportError:
-        raise ModuleNotFoundError("Ray is not installed: pip install 'softclt[ray]'") from None
 
     with _connection(address, workers):
         remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=ATTEMPTS)(task)

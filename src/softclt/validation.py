@@ -2,13 +2,17 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
+Floats32 = NDArray[np.float32]
+Floats64 = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 _EXPECTED = (
     "expected series as (N, D, T), (N, T) for one channel, "
@@ -46,11 +50,8 @@ def check_series(
     if array.ndim == 2:
         array = array[:, None, :]  # (N, T) -> (N, 1, T)
     if array.ndim != 3:
-        hint = (
-            f". Reshape your data: a single series is {name}.reshape(1, -1)"
-            if array.ndim == 1
-            else ""
-        )
+        hint = f". Reshape your data: a single series is {name}.reshape(1, -1)"
+        hint = hint if array.ndim == 1 else ""
         raise ValueError(f"{name} has shape {array.shape}; {_EXPECTED}{hint}")
     n, d, t = array.shape
     if n == 0:
@@ -131,6 +132,13 @@ def check_random_state_seed(random_state: Any) -> int:
     raise ValueError(
         f"random_state is {random_state!r}; expected None, an integer >= 0 or a NumPy generator"
     )
+
+
+def check_known(given: Iterable[str], known: Collection[str], of: str, kind: str) -> None:
+    """Refuse names that a thing does not have, and say which it has."""
+    unknown = ", ".join(repr(name) for name in given if name not in known)
+    if unknown:
+        raise ValueError(f"{of} has no {kind} {unknown}; known: {', '.join(known) or 'none'}")
 
 
 def check_choice(value: Any, choices: Sequence[Any], name: str) -> None:

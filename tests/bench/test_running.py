@@ -8,7 +8,7 @@ import pytest
 
 from softclt import evaluate
 from softclt.bench import running as bench
-from softclt.bench import scoring
+from softclt.bench import runs, scoring
 from softclt.bench.embedding import EmbeddedUnit
 from softclt.bench.estimates import estimate
 from softclt.bench.running import make_plan, run_plan
@@ -181,10 +181,10 @@ def test_data_sets_of_such_a_task_share_a_gpu_if_asked_to(suite, out, counting, 
     calls = []
 
     def here(task, items, workers):
-        calls.append((workers, [(unit.facts.name, unit.seeds) for unit in items]))
+        calls.append((workers, [(unit.facts.name, unit.seeds) for _, unit in items]))
         return map(task, items)
 
-    monkeypatch.setattr(bench, "in_processes", here)
+    monkeypatch.setattr(runs, "in_processes", here)
     plan = make_plan(replace(suite("hard"), task=counting))
     assert len(run_plan(plan, out, device="cuda")) == 8
     assert calls == []  # one process unless asked
@@ -409,7 +409,7 @@ def test_units_whose_workers_died_are_lines_with_the_reason(suite, out, monkeypa
         yield task(items[0])
         raise RuntimeError("worker processes died 3 times in a row")
 
-    monkeypatch.setattr(bench, "in_processes", given_up)
+    monkeypatch.setattr(runs, "in_processes", given_up)
     results = run_plan(make_plan(suite("hard", seeds=1)), out, workers=2)
     assert [bool(r.error) for r in results] == [False, False, True, True]
     assert "died 3 times" in results[-1].error
@@ -418,9 +418,9 @@ def test_units_whose_workers_died_are_lines_with_the_reason(suite, out, monkeypa
 def test_ray_gets_the_data_along(suite, out, monkeypatch):
     def ray(task, shared, items, address, *, workers, gpus):
         assert (address, gpus) == ("auto", 0)
-        for unit in items:
+        for number, unit in items:
             assert unit.data is not None
-            yield task(shared, unit)
+            yield task(shared, (number, unit))
 
     monkeypatch.setattr(bench, "on_ray", ray)
     assert len(run_plan(make_plan(suite("hard")), out, ray="auto")) == 8

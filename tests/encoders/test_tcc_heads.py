@@ -129,7 +129,7 @@ def test_every_parameter_of_the_network_has_a_gradient():
     torch.manual_seed(0)
     network = TCCNetwork(TCCEncoder(2, (3, 4)), hidden_dims=8, timesteps=2)
     x = torch.randn(2, 1, 5, 2, 20)
-    weak, strong = (network.blocks(view)[-1] for view in x)
+    weak, strong = (network.encoder.blocks(view)[-1] for view in x)
     found = network.contrast(weak, strong, torch.tensor([3]))
     total = found.loss.sum() + sum((p * torch.randn_like(p)).sum() for p in found.projections)
     total.backward()

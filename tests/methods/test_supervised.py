@@ -10,7 +10,7 @@ from softclt.methods.head import ClassifierNetwork
 from softclt.methods.supervised import (
     Lesson,
     class_probabilities,
-    fit_classifier,
+    fit_classifiers_together,
     label_steps,
     new_classifier,
 )
@@ -35,6 +35,11 @@ def labels_for(n=12, known=(0, 1, 6, 7)):
     y = np.full(n, -1)
     y[list(known)] = np.array(known) >= n // 2
     return read_labels(y, n)
+
+
+def fit_classifier(learner, X, labels, lesson, **options):
+    (found,) = fit_classifiers_together([learner], [X], [labels], lesson, **options)
+    return found
 
 
 def fitted(name, X, **own):
@@ -135,11 +140,11 @@ def test_from_scratch_statistics_are_those_of_the_batches(series):
 
 def test_steps_are_read_side_by_side_if_all_series_have_one_length(series):
     learner = fitted("tstcc", series)
-    last = learner.module_.blocks(torch.zeros(1, 1, 1, 24))[-1].values
+    last = learner.module_.encoder.blocks(torch.zeros(1, 1, 1, 24))[-1].values
     network = new_classifier(learner, series, 3, seed=0)
     assert network.head.weight.shape == (1, last.shape[2] * 6, 3)
     x = torch.as_tensor(series, dtype=torch.float32)[None]
-    flat = learner.module_.blocks(x)[-1].values.flatten(2)
+    flat = learner.module_.encoder.blocks(x)[-1].values.flatten(2)
     expected = flat @ network.head.weight + network.head.bias[:, None]
     torch.testing.assert_close(network.logits(x), expected)
 

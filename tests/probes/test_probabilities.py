@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from softclt.probes.classifiers import class_scores
-from softclt.probes.probabilities import PROBES, fit_probe, probe_probabilities
+from softclt.probes.classifiers import class_scores, probes
+from softclt.probes.probabilities import PROBES, probe_probabilities
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def blobs(rng):
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_the_likeliest_class_is_the_predicted_one(kind, n_classes, blobs):
     R, codes = blobs[0][blobs[1] < n_classes], blobs[1][blobs[1] < n_classes]
-    probe = fit_probe(kind, R[::2], codes[::2])
+    probe = probes[kind](R[::2], codes[::2])
     likely = probe_probabilities(probe, R)
     np.testing.assert_allclose(likely.sum(axis=1), 1)
     np.testing.assert_array_equal(likely.argmax(axis=1), probe.predict(R))
@@ -27,7 +27,7 @@ def test_the_likeliest_class_is_the_predicted_one(kind, n_classes, blobs):
 
 def test_confidence_of_an_svm_tells_right_from_wrong_better_than_its_won_pairs(blobs):
     R, codes = blobs
-    probe = fit_probe("svm", R[::2], codes[::2])
+    probe = probes["svm"](R[::2], codes[::2])
     right = probe.predict(R[1::2]) == codes[1::2]
 
     def ranked(scores):  # share of pairs of a right and a wrong one in which the right one is surer

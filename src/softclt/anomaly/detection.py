@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from softclt.anomaly.events import Alarm, Flags, clear, find_alarms
+from softclt.anomaly.events import Alarm, clear, find_alarms
 from softclt.anomaly.scorers import Scorer, new_scorer, scorers
 from softclt.anomaly.thresholds import new_threshold, thresholds
-from softclt.validation import Floats
+from softclt.validation import Flags, Floats
 
 OWN = "own"  # the threshold of a scorer that decides by itself
 

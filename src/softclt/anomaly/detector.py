@@ -4,14 +4,21 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from softclt.anomaly.events import Alarm, find_alarms
 from softclt.anomaly.scorers import Scorer, StepScore, new_scorer
 from softclt.anomaly.thresholds import StepLevel, Threshold, new_threshold
-from softclt.validation import Floats, check_range, check_series, observed_steps, series_lengths
+from softclt.validation import (
+    Floats,
+    Floats64,
+    Ints,
+    check_range,
+    check_series,
+    observed_steps,
+    series_lengths,
+)
 
 
 class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
@@ -93,7 +100,7 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = X.shape[1]
         return self
 
-    def anomaly_scores(self, X: Any) -> NDArray[np.float64]:
+    def anomaly_scores(self, X: Any) -> Floats64:
         """How strange each step is, ``(N, T)``: higher is stranger, NaN is not scored.
 
         Missing steps, those behind the end of a series and, with the masked scorer, the first 21
@@ -105,21 +112,21 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             row[: series.shape[1]] = self.scorer_.score(series)
         return scores
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: Any) -> Floats64:
         """How normal each step is, ``(N, T)``: minus `anomaly_scores`, as in scikit-learn."""
         return -self.anomaly_scores(X)
 
-    def levels(self, scores: Floats) -> NDArray[np.float64]:
+    def levels(self, scores: Floats) -> Floats64:
         """What each of some `anomaly_scores` has to exceed to be an alarm, ``(N, T)``."""
         return np.stack([self.threshold_.levels(row) for row in scores])
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats64:
         """By how much each score stays below its level ``(N, T)``: negative is an anomaly."""
         scores = self.anomaly_scores(X)
-        margin: NDArray[np.float64] = self.levels(scores) - scores
+        margin: Floats64 = self.levels(scores) - scores
         return margin
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    def predict(self, X: Any) -> Ints:
         """-1 for a strange step, +1 for all others ``(N, T)``, also for what is not scored."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.validation import Floats
-
-Flags = NDArray[np.bool_]
+from softclt.validation import Flags, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def regrid(flags: Flags, times: NDArray[Any]) -> Flags:
     return on_grid
 
 
-def grid_cells(times: NDArray[Any]) -> NDArray[np.int64]:
+def grid_cells(times: NDArray[Any]) -> Ints:
     """The cell ``(T,)`` of each time in a grid of the smallest gap between different times."""
     gaps = np.diff(times)
     zero = gaps.dtype.type(0) if len(gaps) else 0

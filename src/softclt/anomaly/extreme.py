@@ -7,15 +7,13 @@ probability ``risk``; whatever lies above is an alarm, everything else makes the
 
 import math
 from collections import deque
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from softclt.validation import Floats, check_range
-
-Values = NDArray[np.float64]
+from softclt.methods.signature import with_parameters_of
+from softclt.validation import Floats, Floats64, check_range
 
 _GRID = 20  # points on each side of 0 between which roots are looked for
 _NEAR_ZERO = 1e-4  # shapes closer to 0 are taken for 0: the equation drowns in rounding there
@@ -64,11 +62,11 @@ def fit_generalised_pareto(excesses: Floats) -> GeneralisedPareto:
     return GeneralisedPareto(best.shape, best.scale * unit)
 
 
-def _roots(y: Values) -> list[float]:
+def _roots(y: Floats64) -> list[float]:
     """Roots of Grimshaw's equation for excesses with mean 1, except the one at 0."""
     low, high = float(y.min()), float(y.max())
 
-    def equation(theta: Floats) -> Values:
+    def equation(theta: Floats) -> Floats64:
         z = np.asarray(theta)[..., None] * y  # (..., n)
         return np.asarray((1 / (1 + z)).mean(axis=-1) * (1 + np.log1p(z).mean(axis=-1)) - 1)
 
@@ -90,7 +88,7 @@ def _roots(y: Values) -> list[float]:
 class _Tail:
     """Everything known about the upper tail of normal values."""
 
-    def __init__(self, values: Values, level: float, risk: float, kept: int | None) -> None:
+    def __init__(self, values: Floats64, level: float, risk: float, kept: int | None) -> None:
         self.risk, self.n = risk, len(values)
         self.start = float(np.quantile(values, level))
         over = values[values > self.start] - self.start
@@ -218,7 +216,7 @@ class Spot:
             raise ValueError(f"call {type(self).__name__}.calibrate(values) first")
         return self._tails
 
-    def _deviations(self, values: Values) -> Values:
+    def _deviations(self, values: Floats64) -> Floats64:
         """What the tails are made of."""
         return values
 
@@ -241,16 +239,9 @@ class DSpot(Spot):
         risk, level, two_sided, max_excesses: See `Spot`.
     """
 
-    def __init__(
-        self,
-        *,
-        depth: int = 10,
-        risk: float = 1e-4,
-        level: float = 0.98,
-        two_sided: bool = False,
-        max_excesses: int | None = None,
-    ) -> None:
-        super().__init__(risk=risk, level=level, two_sided=two_sided, max_excesses=max_excesses)
+    @with_parameters_of(Spot)
+    def __init__(self, *, depth: int = 10, **parameters: Any) -> None:
+        super().__init__(**parameters)
         check_range(depth, "depth", 1)
         self.depth = depth
         self._recent: deque[float] = deque(maxlen=depth)
@@ -273,7 +264,7 @@ class DSpot(Spot):
             self._recent.append(float(value))
         return alarm
 
-    def _deviations(self, values: Values) -> Values:
+    def _deviations(self, values: Floats64) -> Floats64:
         if len(values) <= self.depth:
             return _NOTHING
         means = np.lib.stride_tricks.sliding_window_view(values, self.depth).mean(axis=1)
@@ -291,7 +282,7 @@ class DSpot(Spot):
 _NOTHING = np.empty(0)
 
 
-def _observed(values: Floats) -> Values:
+def _observed(values: Floats) -> Floats64:
     values = np.asarray(values, np.float64)
     if values.ndim != 1:
         raise ValueError(f"values have shape {values.shape}; expected one axis, (T,)")

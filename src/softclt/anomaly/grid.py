@@ -1,18 +1,16 @@
 """Steps of equal length: series whose times have gaps, or keep no beat, on a grid."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softclt.data.times import Times, since_first
 from softclt.validation import Floats
 
 TOLERANCE = 0.01  # share of a step by which a regular time may be off
 _MOST_CELLS = 10  # for each row
 _TREMBLE = 0.1  # share by which mean and median gap may differ around a beat
-
-Times = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +42,7 @@ def on_grid(values: Floats, times: Times) -> Gridded:
     """
     if len(times) < 2:
         return Gridded(values, times, "")
-    since = _numbers(times)
+    since = since_first(times)
     gaps = np.diff(since)
     lengths, counts = np.unique(gaps, return_counts=True)
     step = float(lengths[counts.argmax()])
@@ -116,14 +114,6 @@ def _averaged(values: Floats, cells: NDArray[np.int64], n_cells: int) -> Floats:
         sums = np.bincount(cells[known], channel[known], minlength=n_cells)
         row[counts > 0] = sums[counts > 0] / counts[counts > 0]
     return found
-
-
-def _numbers(times: Times) -> NDArray[np.float64]:
-    """Since the first time; nanoseconds for dates."""
-    since: Any = times - times[0]
-    if times.dtype.kind == "M":
-        since = since.astype("timedelta64[ns]")
-    return np.asarray(since, dtype=np.float64)
 
 
 def _of_grid(times: Times, step: float, n_cells: int) -> Times:

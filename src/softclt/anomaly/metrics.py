@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_fscore_support
 
-from softclt.anomaly.events import Flags, adjust_segments, regrid
-from softclt.validation import Floats
+from softclt.anomaly.events import adjust_segments, regrid
+from softclt.optional import needed
+from softclt.validation import Flags, Floats
 
 VUS_BUFFER = 20  # steps around an anomaly up to which it may be missed by a little
 
@@ -56,7 +57,7 @@ def point_pr_auc(series: Sequence[Judged]) -> float:
 
     Series without an anomaly, or with nothing else, do not count; NaN if none is left.
     """
-    return _mean_over_series(series, _aeon().pr_auc_score)
+    return _mean_over_series(series, check_aeon().pr_auc_score)
 
 
 def vus_pr(series: Sequence[Judged], buffer: int = VUS_BUFFER) -> float:
@@ -65,25 +66,19 @@ def vus_pr(series: Sequence[Judged], buffer: int = VUS_BUFFER) -> float:
     A threshold-free score that gives a part for near misses; see Paparrizos et al., VLDB 2022.
     Series as in `point_pr_auc`.
     """
-    aeon = _aeon()
+    aeon = check_aeon()
     return _mean_over_series(
         series, lambda y, scores: aeon.range_pr_vus_score(y, scores, max_buffer_size=buffer)
     )
 
 
-def check_aeon() -> None:
-    """Say what is missing before long work, not after it."""
-    _aeon()
-
-
-def _aeon() -> Any:
-    try:
+def check_aeon() -> Any:
+    """The metrics of aeon; asked for before long work, since it may be missing."""
+    with needed(
+        "VUS-PR and the area under the point-wise precision-recall curve need aeon: "
+        'pip install "softclt[data]"; or leave them out with vus=False'
+    ):
         from aeon.benchmarking.metrics import anomaly_detection
-    except ImportError:
-        raise ModuleNotFoundError(
-            "VUS-PR and the area under the point-wise precision-recall curve need aeon: "
-            'pip install "softclt[data]"; or leave them out with vus=False'
-        ) from None
     return anomaly_detection
 
 

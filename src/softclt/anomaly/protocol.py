@@ -10,16 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softclt.anomaly.detection import watch_all
-from softclt.anomaly.events import Flags
 from softclt.anomaly.metrics import Judged
 from softclt.data import AnomalyData, AnomalySeries
-from softclt.validation import Floats
+from softclt.optional import needed
+from softclt.validation import Flags, Floats, Floats64
 
 ADF_LEVEL = 0.05
 _MOST_DIFFERENCES = 5  # no real series needs as many; one that never settles must end, too
 _SHORTEST = 20  # known values from which on the test says anything
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +80,8 @@ def is_stationary(x: Floats) -> bool:
 
     Missing values are left out. What never changes, or is too short to tell, counts as stationary.
     """
-    try:
+    with needed('the protocol tests series with statsmodels: pip install "softclt[data]"'):
         from statsmodels.tsa.stattools import adfuller
-    except ImportError:
-        raise ModuleNotFoundError(
-            'the protocol tests series with statsmodels: pip install "softclt[data]"'
-        ) from None
     known = np.asarray(x[~np.isnan(x)], dtype=np.float64)
     if len(known) < _SHORTEST or np.ptp(known) <= 1e-12 * np.abs(known).max():
         return True
@@ -97,7 +91,7 @@ def is_stationary(x: Floats) -> bool:
         return all(adfuller(known, maxlag=lag, autolag=None)[1] <= ADF_LEVEL for lag in lags)
 
 
-def automatic_lag(x: Values) -> int:
+def automatic_lag(x: Floats64) -> int:
     """The number of lags that statsmodels' ``adfuller(x, autolag="AIC")`` chooses.
 
     There every number has a regression of its own; here one triangular decomposition has the errors
@@ -108,7 +102,7 @@ def automatic_lag(x: Values) -> int:
     lagged = np.lib.stride_tricks.sliding_window_view(changes, most + 1)[:, ::-1]  # newest first
     n = len(lagged)
     regressors = np.column_stack([np.ones(n), x[most:-1], lagged[:, 1:], lagged[:, 0]])
-    triangle: Values = np.linalg.qr(regressors, mode="r")  # type: ignore[assignment]
+    triangle: Floats64 = np.linalg.qr(regressors, mode="r")  # type: ignore[assignment]
     # The last column's parts below row i are what the first i regressors leave of the target.
     left = np.cumsum(triangle[::-1, -1] ** 2)[::-1]
     errors = np.maximum(left[2:], np.finfo(np.float64).tiny)  # with 0, 1, ... lags

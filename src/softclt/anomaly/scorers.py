@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from softclt.methods import TS2Vec
 from softclt.registry import Registry
-from softclt.validation import Floats, check_range, check_series, observed_steps
+from softclt.validation import Floats, check_known, check_range, check_series, observed_steps
 
 ADJUST = 21  # steps of the trailing mean that a change is measured by
 _STEPS_AT_ONCE = 1 << 16  # of one series, so that embeddings of a long one need not fit into memory
@@ -45,9 +45,7 @@ def new_scorer(name: str, params: Mapping[str, Any] | None = None, **fallbacks: 
     kind = scorers[name]
     known = inspect.signature(kind).parameters
     given = dict(params or {})
-    unknown = ", ".join(repr(key) for key in given if key not in known)
-    if unknown:
-        raise ValueError(f"the scorer {name!r} has no setting {unknown}; known: {', '.join(known)}")
+    check_known(given, known, f"the scorer {name!r}", "setting")
     return kind(**{key: value for key, value in fallbacks.items() if key in known} | given)
 
 

@@ -9,8 +9,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from softclt.anomaly.extreme import DSpot, Spot
+from softclt.methods.signature import with_parameters_of
 from softclt.registry import Registry
-from softclt.validation import Floats, check_range
+from softclt.validation import Floats, check_known, check_range
 
 SIGMAS = 4.0
 SKIPPED = 22  # first scores of a series: the trailing mean that they rest on is not settled
@@ -45,11 +46,7 @@ def new_threshold(name: str, params: Mapping[str, Any] | None = None) -> Thresho
     """An unfitted threshold."""
     kind = thresholds[name]
     known = inspect.signature(kind).parameters
-    unknown = ", ".join(repr(key) for key in params or {} if key not in known)
-    if unknown:
-        raise ValueError(
-            f"the threshold {name!r} has no setting {unknown}; known: {', '.join(known)}"
-        )
+    check_known(params or {}, known, f"the threshold {name!r}", "setting")
     return kind(**(params or {}))
 
 
@@ -153,10 +150,25 @@ class RunningThreshold:
         return push
 
 
-class _ExtremeThreshold:
-    """A level that a normal score exceeds with a given probability, and that learns as it goes."""
+@thresholds.register("spot", trains=True)
+class SpotThreshold:
+    """Extreme-value theory on the scores (SPOT): alarms have a small probability by design.
 
-    def __init__(self, risk: float, level: float, max_excesses: int | None, skip: int) -> None:
+    Args:
+        risk: Probability with which a normal score is an alarm.
+        level: Quantile of the training scores from which on their tail is modelled.
+        max_excesses: Scores of the tail that are kept, the newest; None keeps all.
+        skip: First scores of each training series that do not count.
+    """
+
+    def __init__(
+        self,
+        *,
+        risk: float = 1e-4,
+        level: float = 0.98,
+        max_excesses: int | None = 10_000,
+        skip: int = SKIPPED,
+    ) -> None:
         self.risk, self.level = risk, level
         self.max_excesses, self.skip = max_excesses, skip
 
@@ -186,30 +198,8 @@ class _ExtremeThreshold:
         return push
 
 
-@thresholds.register("spot", trains=True)
-class SpotThreshold(_ExtremeThreshold):
-    """Extreme-value theory on the scores (SPOT): alarms have a small probability by design.
-
-    Args:
-        risk: Probability with which a normal score is an alarm.
-        level: Quantile of the training scores from which on their tail is modelled.
-        max_excesses: Scores of the tail that are kept, the newest; None keeps all.
-        skip: First scores of each training series that do not count.
-    """
-
-    def __init__(
-        self,
-        *,
-        risk: float = 1e-4,
-        level: float = 0.98,
-        max_excesses: int | None = 10_000,
-        skip: int = SKIPPED,
-    ) -> None:
-        super().__init__(risk, level, max_excesses, skip)
-
-
 @thresholds.register("dspot", trains=True)
-class DSpotThreshold(_ExtremeThreshold):
+class DSpotThreshold(SpotThreshold):
     """The same on the distance to the mean of the last normal scores, for scores that drift.
 
     Args:
@@ -217,16 +207,9 @@ class DSpotThreshold(_ExtremeThreshold):
         risk, level, max_excesses, skip: See `SpotThreshold`.
     """
 
-    def __init__(
-        self,
-        *,
-        depth: int = 10,
-        risk: float = 1e-4,
-        level: float = 0.98,
-        max_excesses: int | None = 10_000,
-        skip: int = SKIPPED,
-    ) -> None:
-        super().__init__(risk, level, max_excesses, skip)
+    @with_parameters_of(SpotThreshold)
+    def __init__(self, *, depth: int = 10, **parameters: Any) -> None:
+        super().__init__(**parameters)
         self.depth = depth
 
     def _watcher(self) -> Spot:

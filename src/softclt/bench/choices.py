@@ -12,7 +12,7 @@ from softclt.parallel import Job, RunJobs
 from softclt.selection import embedding_score
 from softclt.tasks.evaluation import Outcome, tasks
 from softclt.tasks.result import Result
-from softclt.tasks.together import Embedded, filled
+from softclt.tasks.together import Embedded
 from softclt.validation import Floats
 
 
@@ -72,7 +72,7 @@ def chosen_lines(
     for key, answer in run_jobs(jobs):
         blank, seconds, one = blanks[key]
         if isinstance(answer, Outcome):
-            result = filled(blank, one, answer)
+            result = one.result(blank, answer)
             yield replace(result, seconds=result.seconds | seconds)
         else:
             yield failed(blank, answer)

@@ -13,7 +13,6 @@ from typing import Any
 from softclt.bench.running import Plan
 from softclt.bench.sets import SetFacts
 from softclt.methods import EmbeddingEnsemble
-from softclt.tasks.result import Result
 from softclt.tasks.together import training_of
 
 # Seconds for a step of training and for an embedded step, by each step of a series.
@@ -29,7 +28,7 @@ def estimate(plan: Plan, device: str = "cpu", workers: int = 1) -> tuple[float, 
     facts = {one.fingerprint: one for one in plan.sets}
     models = {row.name: row.model for row in plan.suite.rows}
     factors = [
-        _taken(result) / expected
+        sum(result.seconds.values()) / expected
         for result in plan.done
         if result.configuration in models
         and (expected := _of_a_line(models[result.configuration], facts[result.fingerprint], kind))
@@ -49,10 +48,6 @@ def estimate(plan: Plan, device: str = "cpu", workers: int = 1) -> tuple[float, 
     factor = statistics.median(factors) if factors else 1.0
     parallel = max(train, read / workers) if kind == "cuda" else (train + read) / workers
     return factor * parallel, bool(factors)
-
-
-def _taken(result: Result) -> float:
-    return sum(result.seconds.values())
 
 
 def _of_a_line(model: Any, facts: SetFacts, kind: str) -> float:

@@ -2,27 +2,25 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 from softclt.bench.embedding import EmbeddedUnit, embed_unit
+from softclt.bench.runs import Ledger, OnResult, apart, results_in, work_off
 from softclt.bench.scoring import run_unit, score_unit
 from softclt.bench.sets import SetFacts, Sets
 from softclt.bench.suites import Suite
 from softclt.bench.units import Unit, failed_unit, key_of, templates
-from softclt.files import append_lines, whole_file
-from softclt.parallel import Workers, in_processes, on_ray, use_one_core
+from softclt.files import whole_file
+from softclt.parallel import Workers, on_ray
 from softclt.tasks.evaluation import tasks
-from softclt.tasks.kept import keep_until_exit, keeping, load_once
-from softclt.tasks.result import Result, read_results
+from softclt.tasks.kept import keeping, load_once
+from softclt.tasks.result import Result
 
 # Embeddings that wait for probes while the GPU goes on: bytes, and data sets.
 WAITING_BYTES, WAITING_UNITS = 8e9, 16
-
-Keep = Callable[[Result], None]
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ def make_plan(
         out: The file. Runs in it that failed are run again.
         sets: Names or patterns of the data sets to take, if not all of the suite's.
     """
-    results = read_results(out) if out is not None and Path(out).exists() else []
+    results = results_in(out)
     known: dict[str, dict[str, str]] = {}
     for result in results:
         known.setdefault(result.fingerprint, {}).update(result.groups)
@@ -97,7 +95,7 @@ def run_plan(
     workers: int | None = None,
     ray: str | None = None,
     device: str = "cpu",
-    on_result: Keep | None = None,
+    on_result: OnResult | None = None,
 ) -> list[Result]:
     """Run what is missing; each result is appended to a file when it is there. The new results.
 
@@ -115,36 +113,24 @@ def run_plan(
         on_result: Called with every new result.
     """
     _tidy(out, plan)
-    new: list[Result] = []
-    lock = threading.Lock()
-
-    def keep(result: Result) -> None:
-        with lock:
-            append_lines(out, result.to_json() + "\n")
-            new.append(result)
-            if on_result is not None:
-                on_result(result)
-
+    ledger = Ledger(out, on_result)
     gpu, cores = device.startswith("cuda"), os.cpu_count() or 1
     reads = gpu and "reading" in tasks.tags(plan.suite.task)
+    work = partial(run_unit, at_once=gpu)
     if ray is not None:
-        sent = (replace(unit, data=load_once(unit.facts.asked)) for unit in plan.units)
-        answers = on_ray(_in_a_process, gpu, sent, ray, workers=workers, gpus=int(gpu))
-        _keep_units(plan.units, answers, keep)
-        return new
+        loaded = (replace(unit, data=load_once(unit.facts.asked)) for unit in plan.units)
+        answers = on_ray(apart, work, enumerate(loaded), ray, workers=workers, gpus=int(gpu))
+        work_off(work, plan.units, ledger, given_up=failed_unit, answers=answers)
+        return ledger.new
     workers = (max(1, cores - 1) if reads else 1) if workers is None else workers
     if reads and workers > 1:
-        _train_here_and_read_there(plan.units, workers, keep)
-    elif workers > 1:
-        # A GPU takes the seeds of a data set side by side.
-        parts = [part for unit in plan.units for part in ([unit] if gpu else unit.by_seed())]
-        task = partial(_in_a_process, gpu)
-        _keep_units(parts, in_processes(task, parts, workers), keep)
-    else:
-        for unit in plan.units:
-            for result in run_unit(unit, at_once=gpu):
-                keep(result)
-    return new
+        _train_here_and_read_there(plan.units, workers, ledger)
+        return ledger.new
+    units: Sequence[Unit] = plan.units
+    if workers > 1 and not gpu:  # a GPU takes the seeds of a data set side by side
+        units = [part for unit in units for part in unit.by_seed()]
+    work_off(work, units, ledger, workers, failed_unit)
+    return ledger.new
 
 
 def _size(facts: SetFacts) -> int:
@@ -153,9 +139,7 @@ def _size(facts: SetFacts) -> int:
 
 def _tidy(out: str | os.PathLike[str], plan: Plan) -> None:
     """Take lines of failed runs that are run again out of the file, and complete groups."""
-    if not Path(out).exists():
-        return
-    before = read_results(out)
+    before = results_in(out)
     again = {key_of(line) for u in plan.units for k, line in u.lines().items() if k in u.todo}
     groups = {facts.fingerprint: dict(facts.groups) for facts in plan.sets}
     after = []
@@ -171,37 +155,13 @@ def _tidy(out: str | os.PathLike[str], plan: Plan) -> None:
             temporary.write_text("".join(result.to_json() + "\n" for result in after))
 
 
-Answer = tuple[tuple[str, tuple[int, ...]], list[Result]]  # data set and seeds, lines
-
-
-def _in_a_process(gpu: bool, unit: Unit) -> Answer:
-    use_one_core()
-    keep_until_exit()
-    return (unit.facts.asked, unit.seeds), list(run_unit(unit, at_once=gpu))
-
-
-def _keep_units(units: Sequence[Unit], answers: Iterator[Answer], keep: Keep) -> None:
-    """Keep whole units as they come; those that were given up become lines with the reason."""
-    waiting = {(unit.facts.asked, unit.seeds): unit for unit in units}
-    try:
-        for key, results in answers:
-            del waiting[key]
-            for result in results:
-                keep(result)
-    except RuntimeError as error:  # workers died again and again
-        for unit in waiting.values():
-            for result in failed_unit(unit, error):
-                keep(result)
-
-
-def _train_here_and_read_there(units: Sequence[Unit], workers: int, keep: Keep) -> None:
+def _train_here_and_read_there(units: Sequence[Unit], workers: int, ledger: Ledger) -> None:
     """This process has the GPU busy, while processes beside it let probes read the embeddings."""
     room = _Room()
 
     def read(embedded: EmbeddedUnit, processes: Workers) -> None:
         try:
-            for result in score_unit(embedded, processes.run):
-                keep(result)
+            ledger.keep(score_unit(embedded, processes.run))
         finally:
             room.leave(embedded.n_bytes)
 
@@ -211,8 +171,7 @@ def _train_here_and_read_there(units: Sequence[Unit], workers: int, keep: Keep) 
             try:
                 embedded = embed_unit(unit)
             except Exception as error:
-                for result in failed_unit(unit, error):
-                    keep(result)
+                ledger.keep(failed_unit(unit, error))
                 continue
             room.enter(embedded.n_bytes)
             readings.append(threads.submit(read, embedded, processes))

@@ -1,19 +1,28 @@
-"""Runs of one's own, side by side in processes, each result written down as soon as it is there.
+"""Runs, each result written down as soon as it is there: the loop that all of them go through.
 
-A table of data sets and configurations is a suite: see `softclt.bench.running`.
+`run_all` is for runs of one's own. A table of data sets and configurations is a suite: see
+`softclt.bench.running`.
 """
 
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from softclt.data import Dataset
 from softclt.parallel import in_processes, use_one_core
 from softclt.tasks.evaluation import describe, evaluate
 from softclt.tasks.kept import keep_until_exit, keeping, load_once
 from softclt.tasks.result import Result, read_results
+
+Item = TypeVar("Item")
+Work = Callable[[Item], Iterable[Result]]
+Answer = tuple[int, list[Result]]  # number of an item, its results
+OnResult = Callable[[Result], None]
+GivenUp = Callable[[Item, Exception], Iterable[Result]]
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,7 @@ def run_all(
     out: str | os.PathLike[str] | None = None,
     *,
     n_workers: int = 1,
-    on_result: Callable[[Result], None] | None = None,
+    on_result: OnResult | None = None,
 ) -> list[Result]:
     """Results of ``runs`` in their order; the first run that fails ends all with its error.
 
@@ -44,46 +53,96 @@ def run_all(
         on_result: Called with every result, found or new, e.g. to move a progress bar.
     """
     wanted = _identities(runs)
-    done: dict[str, Result] = {}
-    if out is not None and Path(out).exists():
-        done = {result.identity(): result for result in read_results(out)}
-
-    def keep(identity: str, result: Result, new: bool) -> None:
-        done[identity] = result
-        if new and out is not None:
-            result.append_to(out)
-        if on_result is not None:
-            on_result(result)
-
-    missing = {}
-    for identity, run in zip(wanted, runs, strict=True):
-        if identity in done:
-            keep(identity, done[identity], new=False)
-        else:
-            missing[identity] = run
-    if n_workers == 1 or len(missing) < 2:
-        for identity, run in missing.items():
-            keep(identity, _run(run), new=True)
-    else:
-        for identity, result in in_processes(_run_there, list(missing.items()), n_workers):
-            keep(identity, result, new=True)
-    return [done[identity] for identity in wanted]
+    done = {result.identity(): result for result in results_in(out)}
+    missing = {key: run for key, run in zip(wanted, runs, strict=True) if key not in done}
+    if on_result is not None:
+        for key in wanted:
+            if key in done:
+                on_result(done[key])
+    ledger = Ledger(out, on_result)
+    work_off(_run, list(missing.values()), ledger, n_workers if len(missing) > 1 else 1)
+    done |= {result.identity(): result for result in ledger.new}
+    return [done[key] for key in wanted]
 
 
-def _run(run: Run) -> Result:
-    data = load_once(run.data) if isinstance(run.data, str) else run.data
-    return evaluate(run.task, run.model, data, run.seed, **run.options)
-
-
-def _run_there(item: tuple[str, Run]) -> tuple[str, Result]:
-    use_one_core()
-    keep_until_exit()
-    return item[0], _run(item[1])
+def _run(run: Run) -> Iterator[Result]:
+    yield evaluate(run.task, run.model, _loaded(run.data), run.seed, **run.options)
 
 
 def _identities(runs: Sequence[Run]) -> list[str]:
-    data = {d: load_once(d) if isinstance(d, str) else d for d in {run.data for run in runs}}
+    data = {name: _loaded(name) for name in {run.data for run in runs}}
     return [
         describe(run.task, run.model, data[run.data], run.seed, **run.options).identity()
         for run in runs
     ]
+
+
+def _loaded(data: Dataset | str) -> Dataset:
+    return load_once(data) if isinstance(data, str) else data
+
+
+class Ledger:
+    """Results in the order in which they came, each in a file before the next; for all threads."""
+
+    def __init__(self, out: str | os.PathLike[str] | None, on_result: OnResult | None) -> None:
+        self.new: list[Result] = []
+        self._out, self._on_result, self._lock = out, on_result, threading.Lock()
+
+    def keep(self, results: Iterable[Result]) -> None:
+        """Write results down as they come."""
+        for result in results:
+            with self._lock:
+                if self._out is not None:
+                    result.append_to(self._out)
+                self.new.append(result)
+                if self._on_result is not None:
+                    self._on_result(result)
+
+
+def results_in(out: str | os.PathLike[str] | None) -> list[Result]:
+    """What a file holds already; nothing where there is none."""
+    return read_results(out) if out is not None and Path(out).exists() else []
+
+
+def work_off(
+    work: Work[Item],
+    items: Sequence[Item],
+    ledger: Ledger,
+    workers: int = 1,
+    given_up: GivenUp[Item] | None = None,
+    answers: Iterator[Answer] | None = None,
+) -> None:
+    """Keep the results of all items: here one by one, from another process an item's in its end.
+
+    Args:
+        work: From an item to its results.
+        items: In the order in which they begin.
+        ledger: Gets the results.
+        workers: Processes; 1 stays in this one.
+        given_up: Results of an item whose workers died again and again; None raises the error.
+        answers: Of `apart` on the numbered items, from wherever it runs, instead of processes here.
+    """
+    if workers == 1 and answers is None:
+        for item in items:
+            ledger.keep(work(item))
+        return
+    waiting = dict(enumerate(items))
+    if answers is None:
+        answers = in_processes(partial(apart, work), list(waiting.items()), workers)
+    try:
+        for number, results in answers:
+            del waiting[number]
+            ledger.keep(results)
+    except RuntimeError as error:
+        if given_up is None:
+            raise
+        for item in waiting.values():
+            ledger.keep(given_up(item, error))
+
+
+def apart(work: Work[Item], numbered: tuple[int, Item]) -> Answer:
+    """The work on an item in a process that does nothing else."""
+    use_one_core()
+    keep_until_exit()
+    number, item = numbered
+    return number, list(work(item))

@@ -14,11 +14,11 @@ from softclt.methods.learner import RepresentationLearner
 from softclt.methods.stacks import stack_key
 from softclt.parallel import Job, RunJobs, one_by_one
 from softclt.selection import training_scores
-from softclt.tasks.evaluation import Outcome, Together, of_outcome, seeded_clone, tasks
+from softclt.tasks.evaluation import Outcome, Together, device_of, filled, seeded_clone, tasks
 from softclt.tasks.few_labels import first_phase_of
 from softclt.tasks.kept import load_once
 from softclt.tasks.result import Result
-from softclt.tasks.together import Embedded, filled
+from softclt.tasks.together import Embedded
 
 SLOW_PROBES = ("svm", "linear")  # they begin first, so that nothing long is left for the end
 
@@ -70,7 +70,7 @@ def _whole_runs(unit: Unit, at_once: bool) -> Iterator[Result]:
                 )
                 outcomes = []
             for (row, seed), model, outcome in zip(lines, models, outcomes, strict=False):
-                yield of_outcome(unit.blank(row.name, seed), outcome, model, len(lines))
+                yield filled(unit.blank(row.name, seed), outcome, device_of(model), len(lines))
             if outcomes:
                 continue
         for row, seed in lines:
@@ -81,7 +81,7 @@ def _whole_runs(unit: Unit, at_once: bool) -> Iterator[Result]:
             except Exception as error:
                 yield failed(blank, error)
                 continue
-            yield of_outcome(blank, outcome, model)
+            yield filled(blank, outcome, device_of(model))
 
 
 def _stack(model: Any) -> Any:
@@ -129,7 +129,7 @@ def _score_rows(
     for key, answer in run_jobs(jobs):
         blank, one = blanks[key]
         if isinstance(answer, Outcome):
-            yield filled(blank, one, answer)
+            yield one.result(blank, answer)
         else:
             yield failed(blank, answer)
 

@@ -126,7 +126,7 @@ def smallest(sets: Sequence[SetFacts], *, n: int, max_length: int | None = None)
 
     ``max_length`` leaves out sets of longer series.
     """
-    short = [one for one in sets if max_length is None or one.length <= max_length]
+    short = _short(sets, max_length)
     short.sort(key=lambda one: (one.n_train * one.n_channels * one.length, one.name))
     return [one.asked for one in short[:n]]
 
@@ -136,22 +136,18 @@ def at_most(
     sets: Sequence[SetFacts], *, max_train: int | None = None, max_length: int | None = None
 ) -> list[str]:
     """The sets of at most so many training series, of at most so many steps."""
-    return [
-        one.asked
-        for one in sets
-        if (max_train is None or one.n_train <= max_train)
-        and (max_length is None or one.length <= max_length)
-    ]
+    short = _short(sets, max_length)
+    return [one.asked for one in short if max_train is None or one.n_train <= max_train]
 
 
 @rules.register("varying")
 def varying(sets: Sequence[SetFacts], *, max_length: int | None = None) -> list[str]:
     """The sets whose training series differ in length."""
-    return [
-        one.asked
-        for one in sets
-        if one.varying and (max_length is None or one.length <= max_length)
-    ]
+    return [one.asked for one in _short(sets, max_length) if one.varying]
+
+
+def _short(sets: Sequence[SetFacts], max_length: int | None) -> list[SetFacts]:
+    return [one for one in sets if max_length is None or one.length <= max_length]
 
 
 class Sets:

@@ -17,21 +17,14 @@ from sklearn.base import clone
 
 from softclt.methods import EmbeddingEnsemble, methods
 from softclt.tasks.evaluation import tasks, tau_choice_of
-from softclt.validation import check_choice, check_range
+from softclt.validation import check_choice, check_known, check_range
 
 STRATEGIES = ("train", "unlabelled", "oracle")
 ORACLE = "oracle"
 
 _OF_BOTH = ("method", "preset", "params", "probe", "chosen_probe", "replicas", "select", "options")
 _OF_A_SUITE = (
-    "about",
-    "task",
-    "data",
-    "seeds",
-    "groups",
-    "criteria",
-    "sets",
-    "configurations",
+    *("about", "task", "data", "seeds", "groups", "criteria", "sets", "configurations"),
     *_OF_BOTH,
 )
 _OF_A_CONFIGURATION = ("like", "members", "grid", "among", "control", *_OF_BOTH)
@@ -222,7 +215,7 @@ class _Reader:
         device: str | None,
         select: Sequence[str] | None,
     ) -> None:
-        _check_keys(table, _OF_A_SUITE, f"the suite {name!r}")
+        check_known(table, sorted(_OF_A_SUITE), f"the suite {name!r}", "key")
         self.task = table.get("task", "classification")
         known = inspect.signature(tasks[self.task]).parameters
         self._has_probe = "probe" in known
@@ -249,7 +242,7 @@ class _Reader:
                 f"{', '.join(own)}"
             )
         table = own[name]
-        _check_keys(table, _OF_A_CONFIGURATION, f"the configuration {name!r}")
+        check_known(table, sorted(_OF_A_CONFIGURATION), f"the configuration {name!r}", "key")
         base = dict(common)
         if "like" in table:
             base = self._inherited(table["like"], own, common, (*below, name))
@@ -390,12 +383,7 @@ class _Reader:
         known = list(inspect.signature(kind).parameters)
         if self._device is not None and "device" in known:
             params["device"] = self._device
-        unknown = [key for key in params if key not in known]
-        if unknown:
-            raise ValueError(
-                f"configuration {name!r}: {kind.__name__} has no parameter {unknown[0]!r}; "
-                f"known: {', '.join(known)}"
-            )
+        check_known(params, known, f"configuration {name!r}: {kind.__name__}", "parameter")
         preset = table.get("preset")
         model = kind(**params) if preset is None else kind.from_preset(preset, **params)
         members = table.get("members")
@@ -415,12 +403,6 @@ def _checked(name: str, model: Any, learners: Sequence[Any]) -> Any:
         except (TypeError, ValueError) as error:
             raise ValueError(f"configuration {name!r}: {error}") from None
     return model
-
-
-def _check_keys(table: Mapping[str, Any], known: Sequence[str], title: str) -> None:
-    for key in table:
-        if key not in known:
-            raise ValueError(f"{title} has no key {key!r}; known: {', '.join(sorted(known))}")
 
 
 def _plain(value: Any) -> Any:

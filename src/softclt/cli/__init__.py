@@ -1,5 +1,4 @@
 """The command line: thin commands over the library, quick to start, quiet when not watched."""
 
-from softclt.cli.app import app, main
-
-__all__ = ["app", "main"]
+from softclt.cli.app import app as app
+from softclt.cli.app import main as main

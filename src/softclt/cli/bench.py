@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from softclt.cli import options
-from softclt.cli.output import note, print_json, print_table, watched
+from softclt.cli.output import new_table, note, print_json, print_table, watched
 
 if TYPE_CHECKING:
     from softclt.bench.running import Plan
@@ -161,11 +161,7 @@ def _print_plan(plan: "Plan", file: Path, seconds: float, corrected: bool, as_js
             }
         )
         return
-    from rich.table import Table
-
-    table = Table("data set", "groups")
-    for column in ("series", "steps", "there", "to go"):
-        table.add_column(column, justify="right")
+    table = new_table("data set", "groups", numbers=("series", "steps", "there", "to go"))
     for facts in plan.sets:
         table.add_row(
             facts.asked,

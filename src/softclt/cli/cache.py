@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from softclt.cli import options
-from softclt.cli.output import print_json, print_table
+from softclt.cli.output import new_table, print_json, print_table
 
 cache = typer.Typer(rich_markup_mode=None)
 
@@ -32,8 +32,6 @@ def list_stores(as_json: options.Json = False) -> None:
     """You wonder what takes the space: all that is kept, the last used first."""
     from datetime import datetime
 
-    from rich.table import Table
-
     from softclt.distances.cache import cache_folder, cache_limit, cached_stores, last_use
 
     entries: list[dict[str, Any]] = [
@@ -50,9 +48,7 @@ def list_stores(as_json: options.Json = False) -> None:
     if as_json:
         print_json({"folder": str(cache_folder()), "limit": cache_limit(), "stores": entries})
         return
-    table = Table("key", "metric")
-    for column in ("series", "size", "complete", "last use"):
-        table.add_column(column, justify="right")
+    table = new_table("key", "metric", numbers=("series", "size", "complete", "last use"))
     for entry in entries:
         table.add_row(
             entry["key"],

@@ -11,13 +11,14 @@ from softclt.cli import options
 from softclt.cli.output import (
     TABLE_SUFFIXES,
     check_suffix,
+    new_table,
     note,
     print_json,
     print_table,
     watched,
     write_table,
 )
-from softclt.cli.settings import build_model
+from softclt.cli.settings import build_model, with_bars
 from softclt.files import whole_file
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def classify(
     check_suffix(out, TABLE_SUFFIXES)
     if report is not None:
         check_suffix(report, (".html",), "--report")
-    learner = build_model(method, preset, settings, random_state=seed)
+    learner = with_bars(build_model(method, preset, settings, random_state=seed))
 
     from softclt.few_labels import Predictions
     from softclt.few_labels.classifier import CLASSIFIERS
@@ -104,8 +105,6 @@ def classify(
     table, given = _read_labelled(data, labels, columns, split)
     others = None if new is None else _read_new(new, columns, table.channels)
     _warn_of_single_labels(given)
-    if watched() and learner.get_params(deep=False).get("progress") is False:
-        learner.set_params(progress=True)
     note(f"learning with {method} from {len(table)} series, then from {len(given.rows)} labels")
     try:
         learned = learn(
@@ -250,13 +249,9 @@ def _facts(found: "Labelling") -> dict[str, Any]:
 
 
 def _tell(found: "Labelling", out: Path, report: Path | None) -> None:
-    from rich.table import Table
-
     from softclt.reports.labelling import summary
 
-    table = Table("class")
-    for name in ("labels", "predicted", "confidence"):
-        table.add_column(name, justify="right")
+    table = new_table("class", numbers=("labels", "predicted", "confidence"))
     codes, confidence = found.predictions.codes, found.predictions.confidence
     for code, name in enumerate(found.given.classes):
         own = codes == code

@@ -1,21 +1,22 @@
 """``detect``: alarms in the series of a file, and a picture of the worst."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from softclt.cli import options
 from softclt.cli.output import (
+    PICTURE_SUFFIXES,
     TABLE_SUFFIXES,
     check_suffix,
+    new_table,
     note,
     print_json,
     print_table,
-    watched,
     write_table,
 )
-from softclt.cli.settings import build_model
+from softclt.cli.settings import trained_or_new
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from softclt.anomaly.watching import Watch, Watched
     from softclt.data import SeriesTable
 
-PICTURES = (".png", ".pdf", ".svg")
 SHOWN = 5  # alarms that are printed
 HALF = 0.5
 
@@ -40,10 +40,7 @@ def detect(
             help="First share of each series to learn from; it is not judged.  [default: 0.5]",
         ),
     ] = None,
-    model: Annotated[
-        Path | None,
-        typer.Option(help="Folder that 'softclt fit' wrote, instead of learning here."),
-    ] = None,
+    model: options.Trained = None,
     scorer: Annotated[str, typer.Option(help="See 'softclt list scorers'.")] = "masked",
     threshold: Annotated[
         str | None,
@@ -79,11 +76,11 @@ def detect(
     all but the first tenth is judged. Severity 1 is just an alarm, 2 is twice as far out.
     """
     check_suffix(out, TABLE_SUFFIXES)
-    for path, suffixes in ((plot, PICTURES), (scores, TABLE_SUFFIXES)):
+    for path, suffixes in ((plot, PICTURE_SUFFIXES), (scores, TABLE_SUFFIXES)):
         if path is not None:
             check_suffix(path, suffixes)
-    if model is not None and (preset is not None or settings):
-        raise ValueError("--model is trained already; leave --preset and --set out")
+
+    from sklearn.frozen import FrozenEstimator
 
     from softclt.anomaly.detection import check_threshold
     from softclt.anomaly.watching import TENTH, Watch, read_watched, worst_first
@@ -92,8 +89,9 @@ def detect(
     if threshold is None:
         threshold = "running" if model is not None and train is None else "sigma"
     check_threshold(threshold, scorer)
+    learner = trained_or_new(model, method, preset, settings, seed, lam=0.0, tau_instance=None)
     how = Watch(
-        model=_learner(model, method, preset, settings, seed),
+        model=learner if model is None else FrozenEstimator(learner),
         cold=model is not None,
         share=share,
         scorer=scorer,
@@ -128,22 +126,6 @@ def detect(
         )
         return
     _tell(table, series, ranked, judged, out, plot)
-
-
-def _learner(
-    model: Path | None, method: str, preset: str | None, settings: list[str] | None, seed: int
-) -> Any:
-    if model is not None:
-        from sklearn.frozen import FrozenEstimator
-
-        from softclt.methods import load_model
-
-        return FrozenEstimator(load_model(model))
-    fallbacks = {} if preset is not None else {"lam": 0.0, "tau_instance": None}
-    learner = build_model(method, preset, settings, random_state=seed, **fallbacks)
-    if watched() and learner.get_params(deep=False).get("progress") is False:
-        learner.set_params(progress=True)
-    return learner
 
 
 def _watchable(data: str, how: "Watch", found: "list[Watched]") -> "list[Watched]":
@@ -245,15 +227,13 @@ def _tell(
     out: Path,
     plot: Path | None,
 ) -> None:
-    from rich.table import Table
-
     drawn = "" if plot is None else f", drawn in {plot}"
     words = f"{len(ranked)} alarm{'' if len(ranked) == 1 else 's'} in {judged} steps"
     if not ranked:
         typer.echo(f"{words}: nothing is strange here; an empty table is in {out}{drawn}")
         return
-    worst = Table(*(["series"] if table.has_ids else []), "start", "end")
-    worst.add_column("severity", justify="right")
+    series_column = ["series"] if table.has_ids else []
+    worst = new_table(*series_column, "start", "end", numbers=["severity"])
     for i, alarm in ranked[:SHOWN]:
         times = table.as_written(series[i].times[[alarm.start, alarm.end]])
         name = [series[i].name] if table.has_ids else []

@@ -25,7 +25,6 @@ _WRONG_USE = (
     PermissionError,
 )
 
-
 # Packages whose messages are for the user: sklearn's are on parameters and models not fitted.
 _SPEAKERS = ("softclt", "sklearn")
 

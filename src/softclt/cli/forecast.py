@@ -7,14 +7,14 @@ import typer
 
 from softclt.cli import options
 from softclt.cli.output import (
+    PICTURE_SUFFIXES,
     TABLE_SUFFIXES,
     check_suffix,
     note,
     print_json,
-    watched,
     write_table,
 )
-from softclt.cli.settings import build_model
+from softclt.cli.settings import trained_or_new
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from softclt.data import SeriesTable
     from softclt.forecasting import Forecaster
 
-PICTURES = (".png", ".pdf", ".svg")
 TAIL = 4  # horizons of history in the picture
 
 
@@ -34,10 +33,7 @@ def forecast(
         float, typer.Option(min=0.01, max=0.999, help="Share of the values in an interval.")
     ] = 0.9,
     plot: Annotated[Path | None, typer.Option(help="Picture to draw: .png, .pdf or .svg.")] = None,
-    model: Annotated[
-        Path | None,
-        typer.Option(help="Folder that 'softclt fit' wrote, instead of learning here."),
-    ] = None,
+    model: options.Trained = None,
     method: options.Method = "ts2vec",
     preset: options.Preset = None,
     settings: options.Settings = None,
@@ -59,14 +55,13 @@ def forecast(
     """
     check_suffix(out, TABLE_SUFFIXES)
     if plot is not None:
-        check_suffix(plot, PICTURES)
-    if model is not None and (preset is not None or settings):
-        raise ValueError("--model is trained already; leave --preset and --set out")
+        check_suffix(plot, PICTURE_SUFFIXES)
 
     from softclt.data import read_series
     from softclt.forecasting import Forecaster
+    from softclt.forecasting.forecaster import default_params
 
-    learner = _learner(model, method, preset, settings, seed, context)
+    learner = trained_or_new(model, method, preset, settings, seed, **default_params(context))
     table = read_series(data, **options.column_names(id, time, None, values))
     if table.unsorted_at:
         raise ValueError(
@@ -113,27 +108,6 @@ def forecast_table(table: "SeriesTable", forecaster: "Forecaster") -> "pd.DataFr
 def channel_names(table: "SeriesTable") -> list[str]:
     """Of the file, or their numbers."""
     return table.channels or [str(i) for i in range(table.X.shape[1])]
-
-
-def _learner(
-    model: Path | None,
-    method: str,
-    preset: str | None,
-    settings: list[str] | None,
-    seed: int,
-    context: int,
-) -> Any:
-    if model is not None:
-        from softclt.methods import load_model
-
-        return load_model(model)
-    from softclt.forecasting.forecaster import default_params
-
-    fallbacks = default_params(context) if preset is None else {}
-    learner = build_model(method, preset, settings, random_state=seed, **fallbacks)
-    if watched() and learner.get_params(deep=False).get("progress") is False:
-        learner.set_params(progress=True)
-    return learner
 
 
 def _draw(table: "SeriesTable", forecaster: "Forecaster", plot: Path, data: str) -> None:

@@ -2,6 +2,7 @@
 
 import inspect
 from enum import StrEnum
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -27,7 +28,17 @@ class What(StrEnum):
     figures = "figures"
 
 
-_WITHOUT_TAGS = (What.data, What.presets, What.suites)  # which are tables of another kind
+_REGISTRIES = {  # of what is registered; data, presets and suites are tables of another kind
+    What.methods: "softclt.methods",
+    What.distances: "softclt.distances",
+    What.assignments: "softclt.assignments",
+    What.schedules: "softclt.training.schedules",
+    What.tasks: "softclt.tasks",
+    What.probes: "softclt.probes",
+    What.scorers: "softclt.anomaly.scorers",
+    What.thresholds: "softclt.anomaly.thresholds",
+    What.figures: "softclt.reports.figures",
+}
 
 # Beside the names, but none itself, so not in --json.
 _PATTERNS = {
@@ -94,7 +105,7 @@ def _entries(kind: What) -> dict[str, str]:
 
 def _tags(kind: What, name: str) -> dict[str, Any]:
     """What a thing can do, as far as JSON has it; names without a registry have none."""
-    if kind in _WITHOUT_TAGS:
+    if kind not in _REGISTRIES:
         return {}
     tags = _registry(kind).tags(name).items()
     return {
@@ -105,38 +116,7 @@ def _tags(kind: What, name: str) -> dict[str, Any]:
 
 
 def _registry(kind: What) -> Any:
-    if kind is What.figures:
-        from softclt.reports.figures import figures
-
-        return figures
-    if kind is What.methods:
-        from softclt.methods import methods
-
-        return methods
-    if kind is What.distances:
-        from softclt.distances import distances
-
-        return distances
-    if kind is What.assignments:
-        from softclt.assignments import assignments
-
-        return assignments
-    if kind is What.schedules:
-        from softclt.training.schedules import schedules
-
-        return schedules
-    if kind is What.scorers:
-        from softclt.anomaly.scorers import scorers
-
-        return scorers
-    if kind is What.thresholds:
-        from softclt.anomaly.thresholds import thresholds
-
-        return thresholds
-    from softclt.probes import probes
-    from softclt.tasks import tasks
-
-    return tasks if kind is What.tasks else probes
+    return getattr(import_module(_REGISTRIES[kind]), kind)
 
 
 def _first_line(item: Any) -> str:

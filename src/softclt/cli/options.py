@@ -17,6 +17,10 @@ Data = Annotated[
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder that 'softclt fit' wrote.")]
+Trained = Annotated[
+    Path | None,
+    typer.Option(help="Folder that 'softclt fit' wrote, instead of learning here."),
+]
 Method = Annotated[str, typer.Option(help="See 'softclt list methods'.")]
 Preset = Annotated[
     str | None, typer.Option(help="Published settings to start from: see 'softclt list presets'.")

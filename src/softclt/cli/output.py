@@ -2,12 +2,14 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from softclt.files import whole_file
+from softclt.optional import needed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 TABLE_SUFFIXES = (".csv", ".parquet")
+PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
 
 
 def watched() -> bool:
@@ -41,6 +44,16 @@ def note(message: str) -> None:
     console = stderr()
     if console.is_terminal:
         console.print(message, markup=False, soft_wrap=True)
+
+
+def new_table(*texts: str, numbers: Sequence[str]) -> "Table":
+    """A table with columns of texts and, set to the right, of numbers."""
+    from rich.table import Table
+
+    table = Table(*texts)
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table
 
 
 def print_table(table: "Table", title: str, *notes: str) -> None:
@@ -72,12 +85,8 @@ def check_suffix(path: Path, suffixes: tuple[str, ...], option: str = "--out") -
         reason = "may not be written to" if there.is_dir() else "is a file"
         raise ValueError(f"{option} {path} cannot be written: {there} {reason}")
     if path.suffix == ".parquet":
-        try:
+        with needed("Parquet files need pyarrow: pip install 'softclt[data]', or write .csv"):
             import pyarrow  # noqa: F401
-        except ImportError:
-            raise ModuleNotFoundError(
-                "Parquet files need pyarrow: pip install 'softclt[data]', or write .csv"
-            ) from None
 
 
 def write_table(table: "pd.DataFrame", path: Path) -> None:

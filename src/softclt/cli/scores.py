@@ -8,6 +8,7 @@ import typer
 from softclt.cli import options
 from softclt.cli.output import (
     check_suffix,
+    new_table,
     note,
     print_json,
     print_table,
@@ -97,13 +98,10 @@ def _unit(result: "Result") -> str:
 
 def _score_table(results: "list[Result]") -> "Table":
     """Mean and spread of every metric."""
-    from rich.table import Table
-
     from softclt.reports.metric import Metric
     from softclt.reports.statistics import Summary
 
-    table = Table("metric")
-    table.add_column("mean", justify="right")
+    table = new_table("metric", numbers=["mean"])
     for metric in results[0].metrics:
         found = Summary.of([r.metrics[metric] for r in results])
         table.add_row(metric, Metric(metric).with_spread(found.mean, found.spread))

@@ -4,7 +4,10 @@ import ast
 import inspect
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+from softclt.cli.output import watched
 
 _WORDS = {"none": None, "null": None, "true": True, "false": False}
 
@@ -44,14 +47,40 @@ def build_model(
 ) -> Any:
     """An unfitted estimator; ``fallbacks`` hold where neither preset nor settings say otherwise."""
     from softclt.methods import methods
+    from softclt.validation import check_known
 
     kind = methods[method]
     given = parse_settings(settings)
     known = list(inspect.signature(kind).parameters)
-    unknown = [key for key in given if key not in known]
-    if unknown:
-        raise ValueError(
-            f"{method} has no parameter {', '.join(map(repr, unknown))}; known: {', '.join(known)}"
-        )
+    check_known(given, known, method, "parameter")
     given = {key: value for key, value in fallbacks.items() if key in known} | given
     return kind(**given) if preset is None else kind.from_preset(preset, **given)
+
+
+def trained_or_new(
+    model: Path | None,
+    method: str,
+    preset: str | None,
+    settings: Sequence[str] | None,
+    seed: int,
+    **fallbacks: Any,
+) -> Any:
+    """The model of a folder; without one an unfitted estimator, for which alone the rest is.
+
+    ``fallbacks`` hold where there is no preset and settings do not say otherwise.
+    """
+    if model is None:
+        own = fallbacks if preset is None else {}
+        return with_bars(build_model(method, preset, settings, random_state=seed, **own))
+    if preset is not None or settings:
+        raise ValueError("--model is trained already; leave --preset and --set out")
+    from softclt.methods import load_model
+
+    return load_model(model)
+
+
+def with_bars(model: Any) -> Any:
+    """A model that shows its progress, if it can and a person looks on."""
+    if watched() and model.get_params(deep=False).get("progress") is False:
+        model.set_params(progress=True)
+    return model

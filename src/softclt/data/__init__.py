@@ -1,57 +1,39 @@
 """Series from archives, tables, arrays and generators, all as ``(N, D, T)``."""
 
-from softclt.data import synthetic
-from softclt.data.anomaly import AnomalyData, AnomalySeries, read_kpi, read_nab, read_yahoo
-from softclt.data.archives import read_ts, read_tsv
-from softclt.data.arff import read_arff
-from softclt.data.arrays import from_channels_last, read_npy, read_npz
-from softclt.data.catalog import available, datasets, load, read_series
-from softclt.data.dataset import Dataset, SeriesTable, fingerprint
-from softclt.data.draws import draw_labels, load_rows, save_rows
-from softclt.data.errors import DataError
-from softclt.data.few_labels import ValidatedDataset, read_epilepsy, read_har, read_parts
-from softclt.data.forecasting import read_electricity, read_forecasting_csv
-from softclt.data.labels import encode_labels
-from softclt.data.sources import ChannelSets, SeriesSource, open_series
-from softclt.data.synthetic import ragged, waves
-from softclt.data.tables import from_frame, read_table
-
-__all__ = [
-    "AnomalyData",
-    "AnomalySeries",
-    "ChannelSets",
-    "DataError",
-    "Dataset",
-    "SeriesSource",
-    "SeriesTable",
-    "ValidatedDataset",
-    "available",
-    "datasets",
-    "draw_labels",
-    "encode_labels",
-    "fingerprint",
-    "from_channels_last",
-    "from_frame",
-    "load",
-    "load_rows",
-    "open_series",
-    "ragged",
-    "read_arff",
-    "read_electricity",
-    "read_epilepsy",
-    "read_forecasting_csv",
-    "read_har",
-    "read_kpi",
-    "read_nab",
-    "read_npy",
-    "read_npz",
-    "read_parts",
-    "read_series",
-    "read_table",
-    "read_ts",
-    "read_tsv",
-    "read_yahoo",
-    "save_rows",
-    "synthetic",
-    "waves",
-]
+from softclt.data import synthetic as synthetic
+from softclt.data.anomaly import AnomalyData as AnomalyData
+from softclt.data.anomaly import AnomalySeries as AnomalySeries
+from softclt.data.anomaly import read_kpi as read_kpi
+from softclt.data.anomaly import read_nab as read_nab
+from softclt.data.anomaly import read_yahoo as read_yahoo
+from softclt.data.archives import read_ts as read_ts
+from softclt.data.archives import read_tsv as read_tsv
+from softclt.data.arff import read_arff as read_arff
+from softclt.data.arrays import from_channels_last as from_channels_last
+from softclt.data.arrays import read_npy as read_npy
+from softclt.data.arrays import read_npz as read_npz
+from softclt.data.catalog import available as available
+from softclt.data.catalog import datasets as datasets
+from softclt.data.catalog import load as load
+from softclt.data.catalog import read_series as read_series
+from softclt.data.dataset import Dataset as Dataset
+from softclt.data.dataset import SeriesTable as SeriesTable
+from softclt.data.dataset import fingerprint as fingerprint
+from softclt.data.draws import draw_labels as draw_labels
+from softclt.data.draws import load_rows as load_rows
+from softclt.data.draws import save_rows as save_rows
+from softclt.data.errors import DataError as DataError
+from softclt.data.few_labels import ValidatedDataset as ValidatedDataset
+from softclt.data.few_labels import read_epilepsy as read_epilepsy
+from softclt.data.few_labels import read_har as read_har
+from softclt.data.few_labels import read_parts as read_parts
+from softclt.data.forecasting import read_electricity as read_electricity
+from softclt.data.forecasting import read_forecasting_csv as read_forecasting_csv
+from softclt.data.labels import encode_labels as encode_labels
+from softclt.data.sources import ChannelSets as ChannelSets
+from softclt.data.sources import SeriesSource as SeriesSource
+from softclt.data.sources import open_series as open_series
+from softclt.data.synthetic import ragged as ragged
+from softclt.data.synthetic import waves as waves
+from softclt.data.tables import from_frame as from_frame
+from softclt.data.tables import read_table as read_table

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from softclt.data.catalog import archives
 from softclt.data.dataset import Dataset, fingerprint, stack_times
 from softclt.data.errors import DataError
-from softclt.validation import Floats, check_series
+from softclt.data.tables import csv_frame
+from softclt.validation import Flags, Floats, check_series
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Flags = NDArray[np.bool_]
 
 KPI_DELAY, YAHOO_DELAY = 7, 3  # steps within which an alarm is in time, by the published protocol
 _KPI_FILES = {"_t1": "phase2_train", "_t2": "phase2_ground_truth"}
@@ -132,7 +132,7 @@ def read_yahoo(folder: str | Path) -> AnomalyData:
     for name in _YAHOO_FOLDERS:
         files = sorted((folder / name).glob("*.csv"), key=_by_number)
         for file in (file for file in files if not file.stem.endswith("_all")):
-            table = _read_csv(file)
+            table = csv_frame(file)
             time, label = (
                 next((own for own in names if own in table), names[0])
                 for names in (("timestamp", "timestamps"), ("is_anomaly", "anomaly"))
@@ -170,7 +170,7 @@ def read_nab(folder: str | Path, category: str = "*") -> AnomalyData:
     series = []
     for path in sorted((folder / "data").glob(f"{category}/*.csv")):
         name = f"{path.parent.name}/{path.stem}"
-        table = _read_csv(path)
+        table = csv_frame(path)
         _check_columns(table, ("timestamp", "value"), path)
         times = table["timestamp"].to_numpy(dtype="datetime64[s]")
         labels = np.zeros(len(times), dtype=bool)
@@ -235,7 +235,7 @@ def _kpi_of_table(path: Path, end: str) -> list[AnomalySeries]:
         except (OSError, ValueError, KeyError) as error:
             raise DataError(f"is no HDF5 table ({error})", path) from None
     else:
-        table = _read_csv(path)
+        table = csv_frame(path)
     _check_columns(table, ("timestamp", "value", "label", "KPI ID"), path)
     return [
         AnomalySeries(
@@ -257,17 +257,6 @@ def _kpi_files(folder: Path) -> dict[str, Path]:
                 found[end] = path
                 break
     return found if len(found) > 1 else dict(zip([""], found.values(), strict=False))
-
-
-def _read_csv(path: Path) -> "pd.DataFrame":
-    import pandas as pd
-
-    try:
-        return pd.read_csv(path)
-    except FileNotFoundError:
-        raise DataError("no such file; check the name", path) from None
-    except (ValueError, OSError, EOFError) as error:
-        raise DataError(f"is no CSV ({' '.join(str(error).split())[:80]})", path) from None
 
 
 def _check_columns(table: "pd.DataFrame", names: Sequence[str], path: Path) -> None:

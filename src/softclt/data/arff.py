@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
 from softclt.data.text import Fail, numbered_lines, parse_label, parse_numbers
-from softclt.validation import check_series
+from softclt.validation import Floats64, check_series
 
 _NUMERIC = ("numeric", "real", "integer")
 
@@ -26,7 +25,7 @@ def read_arff(path: str | Path) -> SeriesTable:
     """
     lines = numbered_lines(path, comments="%")
     header = _ArffHeader.read(path, lines)
-    series: list[NDArray[np.float64]] = []
+    series: list[Floats64] = []
     labels: list[str] = []
     for line, text in lines:
         fail = partial(DataError, path=path, at=line)

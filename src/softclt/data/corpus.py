@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.data.catalog import available, load
 from softclt.data.dataset import Dataset, fingerprint
 from softclt.data.errors import DataError
 from softclt.data.generator import synthetic_series
-from softclt.data.preparation import Float32s, resampled
-from softclt.validation import Floats, check_range, series_lengths
+from softclt.data.preparation import resampled
+from softclt.validation import Flags, Floats, Floats32, Ints, check_range, series_lengths
 
 _KEYS = {
     "": {"length", "most", "seed", "not_in_tests_of", "sets", "windows", "synthetic", "training"},
@@ -46,7 +45,7 @@ class Corpus:
         manifest: Where everything came from: for each set its name, number and fingerprint.
     """
 
-    values: Float32s
+    values: Floats32
     names: tuple[str, ...]
     sizes: tuple[int, ...]
     weights: tuple[float, ...]
@@ -112,7 +111,7 @@ def gather(asked: Mapping[str, Any]) -> Corpus:
     """The corpus of a description: see `read_corpus`."""
     length, most = asked.get("length", 512), asked.get("most", 400)
     rng = np.random.default_rng(asked.get("seed", 0))
-    parts: list[tuple[str, Float32s, str]] = []
+    parts: list[tuple[str, Floats32, str]] = []
     for entry in asked.get("sets", []):
         for name in _named(entry["data"], entry.get("except", [])):
             parts.append((name, *_training_part(name, most, length, rng)))
@@ -183,7 +182,7 @@ def _named(patterns: str | Sequence[str], but: Sequence[str]) -> list[str]:
 
 def _training_part(
     name: str, most: int, length: int, rng: np.random.Generator
-) -> tuple[Float32s, str]:
+) -> tuple[Floats32, str]:
     """Some of the channels of the training series, as the encoder sees them."""
     X = load(name, split="train").X_train  # (N, D, T)
     n, d, t = X.shape
@@ -195,7 +194,7 @@ def _training_part(
 
 def _windows(
     data: Dataset, asked: Mapping[str, Any], length: int, rng: np.random.Generator
-) -> tuple[Float32s, str]:
+) -> tuple[Floats32, str]:
     """Windows of random places and lengths."""
     X = data.X_train
     rows = np.arange(len(X))
@@ -217,25 +216,25 @@ def _windows(
     return np.concatenate(windows), data.fingerprint
 
 
-def half_of(n: int, seed: int) -> NDArray[np.int64]:
+def half_of(n: int, seed: int) -> Ints:
     """A half of n numbers that a seed draws, in order."""
     return np.sort(np.random.default_rng(seed).permutation(n)[: n // 2])
 
 
-def _tests(names: Sequence[str]) -> Float32s:
+def _tests(names: Sequence[str]) -> Floats32:
     """All channels of all test series, ``(N, steps)``, as they are compared."""
     parts = list(_test_parts(names))
     return np.concatenate(parts) if parts else np.empty((0, _COMPARED), np.float32)
 
 
-def _test_parts(names: Sequence[str]) -> Iterator[Float32s]:
+def _test_parts(names: Sequence[str]) -> Iterator[Floats32]:
     for name in names:
         X: Floats | None = load(name).X_test
         if X is not None:
             yield resampled(X.reshape(-1, 1, X.shape[-1]), _COMPARED)[:, 0]
 
 
-def _is_among(x: Float32s, others: Float32s) -> NDArray[np.bool_]:
+def _is_among(x: Floats32, others: Floats32) -> Flags:
     """Whether each series ``(N, 1, T)`` equals one of ``(K, steps)``, but for rounding."""
     own = resampled(x, _COMPARED)[:, 0]
     squares = (others.astype(np.float64) ** 2).sum(axis=1)
@@ -245,5 +244,5 @@ def _is_among(x: Float32s, others: Float32s) -> NDArray[np.bool_]:
         apart = squares[part] - 2 * (own @ others[part].T)
         nearest = np.minimum(nearest, apart.min(axis=1, initial=np.inf))
     nearest += (own.astype(np.float64) ** 2).sum(axis=1)
-    found: NDArray[np.bool_] = nearest < max(_EQUAL * _COMPARED, 1e-3)
+    found: Flags = nearest < max(_EQUAL * _COMPARED, 1e-3)
     return found

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.data.columns import Columns, find_roles
 from softclt.data.errors import DataError, shorten
 from softclt.data.rows import Rows
 from softclt.data.text import read_text
+from softclt.validation import Floats64
 
 _MISSING = frozenset({"", "?", "nan", "na", "n/a", "null", "none"})
 NO_LABEL = frozenset({"", "?", "nan", "NaN"})
@@ -36,7 +36,7 @@ def read_csv(path: Path, **columns: Unpack[Columns]) -> Rows:
     if is_data:
         _log.warning("%s: the first line is all numbers, so it is read as data, not names", path)
         lines = chain([(line, first)], lines)
-    numbers: list[NDArray[np.float64]] = []
+    numbers: list[Floats64] = []
     texts: dict[int, list[str]] = {
         j: [] for j in (roles.id, roles.time, roles.label) if j is not None
     }
@@ -112,7 +112,7 @@ def _is_value(cell: str) -> bool:
 
 def _to_numbers(
     columns: list[tuple[str, ...]], names: list[str], path: Path, lines: Sequence[int]
-) -> NDArray[np.float64]:
+) -> Floats64:
     """Numbers ``(rows, C)`` of the C value columns of a block of lines."""
     try:
         return np.array(columns, dtype=np.float64).T

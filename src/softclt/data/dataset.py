@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softclt.data.errors import DataError
-from softclt.data.labels import Ints, encode_labels
-from softclt.validation import Floats, check_series, series_lengths
+from softclt.data.labels import encode_labels
+from softclt.validation import Floats, Ints, check_series, series_lengths
 
 Split = Literal["train", "test", "all"]
 
@@ -54,7 +54,7 @@ class SeriesTable:
             raise DataError(str(error), self.source or None) from None
         n = len(self.X)
         if self.y is not None:
-            self.y = _check_labels(self.y, n, "y", self.source)
+            self.y = check_labels(self.y, n, "y", self.source)
         self.has_ids = bool(self.ids)
         if not self.has_ids:
             self.ids = [str(i) for i in range(n)]
@@ -124,12 +124,7 @@ class Dataset:
         self.meta = {"name": "", "archive": "file", "source": "", "classes": [], **self.meta}
         self.X_train = check_series(self.X_train, name="X_train")
         if self.X_test is not None:
-            self.X_test = check_series(self.X_test, name="X_test")
-            if self.X_test.shape[1] != self.X_train.shape[1]:
-                raise DataError(
-                    f"X_train has shape {self.X_train.shape}, X_test {self.X_test.shape}; "
-                    "both splits need the same channels (axis 1)"
-                )
+            self.X_test = check_part(self.X_test, self.X_train, "X_test")
         self._encode()
         lengths = np.concatenate([series_lengths(X) for X in self._parts])
         self.meta["ragged"] = bool(lengths.min() != lengths.max())
@@ -147,10 +142,10 @@ class Dataset:
             self.y_train = None if self.y_train is None else y_train
             self.y_test = None if self.y_test is None else y_test
         if self.y_train is not None:
-            self.y_train = _check_labels(self.y_train, len(self.X_train), "y_train")
+            self.y_train = check_labels(self.y_train, len(self.X_train), "y_train")
         if self.y_test is not None:
             n_test = 0 if self.X_test is None else len(self.X_test)
-            self.y_test = _check_labels(self.y_test, n_test, "y_test")
+            self.y_test = check_labels(self.y_test, n_test, "y_test")
 
     @classmethod
     def from_tables(cls, train: SeriesTable, test: SeriesTable | None, **meta: Any) -> "Dataset":
@@ -234,7 +229,19 @@ def stack_times(times: list[NDArray[Any]]) -> NDArray[Any]:
     return np.stack([_pad(time, longest) for time in times])
 
 
-def _check_labels(y: Any, n: int, name: str, source: str = "") -> Ints:
+def check_part(X: Any, X_train: Floats, name: str) -> Floats:
+    """Series of another part than the one for training, which have its channels."""
+    own = check_series(X, name=name)
+    if own.shape[1] != X_train.shape[1]:
+        raise DataError(
+            f"X_train has shape {X_train.shape}, {name} {own.shape}; "
+            "both splits need the same channels (axis 1)"
+        )
+    return own
+
+
+def check_labels(y: Any, n: int, name: str, source: str = "") -> Ints:
+    """Labels of n series, one each."""
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise DataError(

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from softclt.data.errors import DataError
-from softclt.data.labels import Ints
 from softclt.data.text import existing_file
 from softclt.files import whole_file
-from softclt.validation import check_choice, check_range
+from softclt.validation import Ints, check_choice, check_range
 
 RULES = ("stratified", "plain")
 

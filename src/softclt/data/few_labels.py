@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from softclt.data.arrays import load_arrays
 from softclt.data.catalog import archives
-from softclt.data.dataset import Dataset, fingerprint
+from softclt.data.dataset import Dataset, check_labels, check_part, fingerprint
 from softclt.data.errors import DataError
-from softclt.data.labels import Ints, encode_labels
+from softclt.data.labels import encode_labels
 from softclt.data.torchfile import read_torch_arrays
-from softclt.validation import Floats, check_choice, check_series
+from softclt.validation import Floats, Ints, check_choice
 
 ARCHIVE = "few_labels"
 PARTS = ("train", "val", "test")
@@ -58,18 +58,8 @@ class ValidatedDataset(Dataset):
         if (self.X_val is None) != (self.y_val is None):
             raise DataError("a validation part needs series and labels, X_val and y_val")
         if self.X_val is not None and self.y_val is not None:
-            self.X_val = check_series(self.X_val, name="X_val")
-            self.y_val = np.asarray(self.y_val, dtype=np.int64)
-            if self.X_val.shape[1] != self.X_train.shape[1]:
-                raise DataError(
-                    f"X_train has shape {self.X_train.shape}, X_val {self.X_val.shape}; "
-                    "all parts need the same channels (axis 1)"
-                )
-            if self.y_val.shape != self.X_val.shape[:1]:
-                raise DataError(
-                    f"y_val has shape {self.y_val.shape} for {len(self.X_val)} series; "
-                    "expected one label a series"
-                )
+            self.X_val = check_part(self.X_val, self.X_train, "X_val")
+            self.y_val = check_labels(self.y_val, len(self.X_val), "y_val")
 
     @property
     def fingerprint(self) -> str:

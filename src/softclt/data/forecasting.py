@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from softclt.data.catalog import archives
 from softclt.data.dataset import Dataset
 from softclt.data.errors import DataError, shorten
+from softclt.data.tables import csv_frame
 from softclt.data.text import existing_file
 
 if TYPE_CHECKING:
@@ -47,13 +48,8 @@ def read_forecasting_csv(path: str | Path, channel: str | None = None) -> Datase
         path: The file; UTF-8 or, as weather, Latin-1.
         channel: Keep this column alone.
     """
-    import pandas as pd
-
     path = existing_file(path)
-    try:
-        frame = pd.read_csv(path, encoding="latin-1")
-    except (ValueError, OSError, EOFError) as error:
-        raise DataError(f"is no CSV ({' '.join(str(error).split())[:80]})", path) from None
+    frame = csv_frame(path, encoding="latin-1")
     time, *names = frame.columns
     if not names:
         raise DataError("has one column only; expected the time and one or more of values", path)

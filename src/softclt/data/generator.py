@@ -3,18 +3,15 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softclt.validation import check_range
+from softclt.validation import Floats32, Floats64, check_range
 
-Floats = NDArray[np.float64]
+Floats = Floats64
 
 _AT_ONCE = 256  # series that are made together: bounds the memory of the kernels
 
 
-def synthetic_series(
-    n_series: int, length: int = 256, *, random_state: int = 0
-) -> NDArray[np.float32]:
+def synthetic_series(n_series: int, length: int = 256, *, random_state: int = 0) -> Floats32:
     """Series ``(N, 1, T)``, each standardised: the same seed gives the same ones.
 
     Each is a sum of one to three parts drawn from: Gaussian processes (smooth, rough, periodic,
@@ -39,7 +36,7 @@ def synthetic_series(
     return np.concatenate([np.empty((0, 1, length), np.float32), *parts])
 
 
-def _some(n: int, t: int, rng: np.random.Generator) -> NDArray[np.float32]:
+def _some(n: int, t: int, rng: np.random.Generator) -> Floats32:
     makers: list[Any] = [_processes, _power_law, _waves, _bumps, _steps, _motifs]
     parts = np.stack([_standard(make(n, t, rng)) for make in makers], axis=1)  # (N, kinds, T)
     shares = rng.dirichlet(np.full(len(makers), 0.35), n) * (rng.random((n, len(makers))) < 0.6)

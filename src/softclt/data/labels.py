@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.data.errors import DataError
-
-Ints = NDArray[np.int64]
+from softclt.validation import Ints
 
 _log = logging.getLogger(__name__)
 

@@ -86,11 +86,6 @@ def read_labels(y: Any, n_series: int, unlabelled: Any = UNLABELLED) -> PartialL
     return PartialLabels(classes, codes)
 
 
-def has_labels(y: Any, unlabelled: Any = UNLABELLED) -> bool:
-    """Whether any entry of y is a label."""
-    return y is not None and not _is_marked(_as_objects(y), unlabelled).all()
-
-
 def _as_objects(y: Any) -> NDArray[np.object_]:
     """Each label as it was given; NumPy alone would turn None beside texts into a text."""
     if hasattr(y, "detach"):

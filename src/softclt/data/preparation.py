@@ -5,17 +5,13 @@ import warnings
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softclt.validation import Floats, observed_steps, series_lengths
-
-Float32s = NDArray[np.float32]
-Float64s = NDArray[np.float64]
+from softclt.validation import Floats, Floats32, Floats64, observed_steps, series_lengths
 
 _BLOCK = 4_000_000  # values at a time, where a float64 copy of all series could be too much
 
 
-def channel_scale(X: Floats) -> tuple[Float64s, Float64s]:
+def channel_scale(X: Floats) -> tuple[Floats64, Floats64]:
     """Mean and standard deviation of each channel over all series and steps, each ``(D,)``.
 
     A channel that never changes gets 1 instead of 0; one without values is left alone.
@@ -50,7 +46,7 @@ class Moments:
         for d in np.flatnonzero(other.count):
             self._merge(d, other.count[d], other.mean[d], other.squares[d])
 
-    def scale(self) -> tuple[Float64s, Float64s]:
+    def scale(self) -> tuple[Floats64, Floats64]:
         """Mean and standard deviation, see :func:`channel_scale`."""
         std = np.sqrt(self.squares / np.maximum(self.count, 1))
         return self.mean.copy(), np.where(std > 0, std, 1.0)
@@ -63,7 +59,7 @@ class Moments:
         self.count[d] = total
 
 
-def apply_scale(X: Floats, mean: Float64s, std: Float64s) -> Float32s:
+def apply_scale(X: Floats, mean: Floats64, std: Floats64) -> Floats32:
     """Scaled series; a large offset is removed in float64, before the cast to float32."""
     scaled = np.empty(X.shape, np.float32)
     for rows in blocks_of(X.shape):
@@ -82,7 +78,7 @@ def scale_each_series(X: Floats) -> Floats:
     return scaled
 
 
-def split_sections(X: Float32s, max_length: int) -> Float32s:
+def split_sections(X: Floats32, max_length: int) -> Floats32:
     """Cut series of at least twice ``max_length`` into equal sections, which become series.
 
     All first sections come first, then all second ones; a section shorter by one is NaN-padded.
@@ -99,7 +95,7 @@ def split_sections(X: Float32s, max_length: int) -> Float32s:
     return np.concatenate(padded)
 
 
-def centre(X: Float32s) -> Float32s:
+def centre(X: Floats32) -> Floats32:
     """Shift each series so that it misses as much at its start as at its end.
 
     Nothing moves unless some series begins or ends with a missing step.
@@ -124,7 +120,7 @@ def blocks_of(shape: tuple[int, ...]) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, shape[0], size))
 
 
-def resampled(X: Floats, length: int) -> Float32s:
+def resampled(X: Floats, length: int) -> Floats32:
     """Each channel standardised by itself and brought to a number of steps along straight lines.
 
     Missing values inside a channel are filled along a line; before its first and after its last
@@ -149,7 +145,7 @@ def resampled(X: Floats, length: int) -> Float32s:
     return out
 
 
-def standardised(X: Floats) -> Float64s:
+def standardised(X: Floats) -> Floats64:
     """Each channel of each series with mean 0 and spread 1; constant ones are 0, NaN stays."""
     with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of channels without any value
@@ -179,7 +175,7 @@ def filled(X: Floats) -> Floats:
     return X
 
 
-def _on_grid(x: Float64s, length: int) -> Float64s:
+def _on_grid(x: Floats64, length: int) -> Floats64:
     """Complete series ``(..., T)`` at evenly spaced places."""
     t = x.shape[-1]
     if t == length:

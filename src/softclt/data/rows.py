@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
-from softclt.data.labels import Ints
+from softclt.validation import Ints
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,15 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softclt.validation import Floats
+from softclt.optional import needed
+from softclt.validation import Floats, Floats64
 
 LOOKED_AT = 20  # series of a data set, evenly spread over it
 ADF_LEVEL = 0.05
 STRONG = 0.64  # from which on series are usually called seasonal (Wang, Smith, Hyndman, 2006)
 SOME = 0.3  # above what noise of a hundred steps reaches by chance
 SHORTEST_PERIOD, FEWEST_CYCLES = 4, 3
-
-Values = NDArray[np.float64]
 
 
 def adf_p_value(X: Floats) -> float:
@@ -29,14 +27,10 @@ def adf_p_value(X: Floats) -> float:
     by AIC (statsmodels' defaults). Missing values are left out; a series that never changes, or is
     too short for the test, counts as stationary (p = 0). Needs statsmodels.
     """
-    try:
+    with needed('the ADF test needs statsmodels: pip install "softclt[data]"'):
         from statsmodels.tsa.stattools import adfuller
-    except ImportError:
-        raise ModuleNotFoundError(
-            'the ADF test needs statsmodels: pip install "softclt[data]"'
-        ) from None
 
-    def p_value(x: Values) -> float:
+    def p_value(x: Floats64) -> float:
         if len(x) < 10 or np.ptp(x) <= 1e-12 * np.abs(x).max():
             return 0.0
         with warnings.catch_warnings():  # about lags that fit exactly: the p-value is still right
@@ -64,19 +58,19 @@ def seasonality_strength(X: Floats) -> float:
     return _median(_strength, X)
 
 
-def _median(measure: Callable[[Values], float], X: Floats) -> float:
+def _median(measure: Callable[[Floats64], float], X: Floats) -> float:
     """Over the looked-at series, each the mean of its channels."""
     rows = np.unique(np.linspace(0, len(X) - 1, min(len(X), LOOKED_AT)).round().astype(int))
     series = [[measure(_known(channel)) for channel in X[row]] for row in rows]
     return float(np.median(np.mean(series, axis=1)))
 
 
-def _known(x: Floats) -> Values:
+def _known(x: Floats) -> Floats64:
     """The values; gaps are closed."""
     return np.asarray(x[~np.isnan(x)], dtype=np.float64)
 
 
-def _strength(x: Values) -> float:
+def _strength(x: Floats64) -> float:
     n = len(x)
     if n < FEWEST_CYCLES * SHORTEST_PERIOD:
         return 0.0

@@ -3,11 +3,12 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.data.catalog import datasets
 from softclt.data.dataset import Dataset
-from softclt.validation import check_random_state_seed, check_range
+from softclt.validation import Floats64, check_random_state_seed, check_range
+
+_SHAPES = ("sine", "sawtooth", "square")
 
 
 @datasets.register("synthetic/waves", ragged=False)
@@ -47,7 +48,7 @@ def waves(
         "name": "synthetic/waves",
         "archive": "synthetic",
         "source": "softclt.data.synthetic.waves",
-        "classes": [_class_name(c) for c in range(n_classes)],
+        "classes": [f"{_SHAPES[c % 3]}-{2 + c}" for c in range(n_classes)],
     }
     return Dataset(X_train, y, X_test, y.copy(), meta)
 
@@ -94,18 +95,12 @@ def ragged(
     return Dataset(parts[0], data.y_train, parts[1], data.y_test, meta)
 
 
-def _class_name(c: int) -> str:
-    return f"{('sine', 'sawtooth', 'square')[c % 3]}-{2 + c}"
-
-
-def _wave(
-    c: int, length: int, n_channels: int, noise: float, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _wave(c: int, length: int, n_channels: int, noise: float, rng: np.random.Generator) -> Floats64:
     """One series ``(D, T)`` of class ``c``."""
     time = np.linspace(0.0, 1.0, length)
     bend = 0.08 * rng.uniform(-1.0, 1.0) * np.sin(np.pi * time) * np.sin(2 * np.pi * time)
     phase = rng.random() + np.arange(n_channels)[:, None] / (n_channels + 1)  # (D, 1)
     turns = (2 + c) * (time + bend) + phase  # (D, T)
     sine = np.sin(2 * np.pi * turns)
-    shape: NDArray[np.float64] = (sine, 2 * (turns % 1.0) - 1.0, np.tanh(8 * sine))[c % 3]
+    shape: Floats64 = (sine, 2 * (turns % 1.0) - 1.0, np.tanh(8 * sine))[c % 3]
     return rng.uniform(0.8, 1.2) * shape + noise * rng.normal(size=shape.shape)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.data.columns import Columns, Form, find_roles
 from softclt.data.csvfile import read_csv
@@ -16,6 +15,7 @@ from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
 from softclt.data.rows import Rows
 from softclt.data.text import existing_file, read_text
+from softclt.validation import Floats64
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,6 +114,18 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
     return frame
 
 
+def csv_frame(path: Path, **options: Any) -> "pd.DataFrame":
+    """Cells of a CSV as pandas reads it, for files of known columns."""
+    import pandas as pd
+
+    path = existing_file(path)
+    try:
+        frame: pd.DataFrame = pd.read_csv(path, **options)
+    except (ValueError, OSError, EOFError) as error:
+        raise DataError(f"is no CSV ({' '.join(str(error).split())[:80]})", path) from None
+    return frame
+
+
 def read_frame(path: str | Path, missing: Sequence[str] | None = None) -> "pd.DataFrame":
     """Cells of a CSV or Parquet table that holds no series, but something about them.
 
@@ -164,7 +176,7 @@ def frame_rows(frame: "pd.DataFrame", columns: Columns, source: str) -> Rows:
     )
 
 
-def _numbers(column: "pd.Series[Any]", source: str) -> NDArray[np.float64]:
+def _numbers(column: "pd.Series[Any]", source: str) -> Floats64:
     import pandas as pd
 
     numbers = column

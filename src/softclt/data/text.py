@@ -6,9 +6,9 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.data.errors import DataError, shorten
+from softclt.validation import Floats64
 
 # Makes the error of one place in a file out of a message.
 Fail = Callable[[str], DataError]
@@ -49,7 +49,7 @@ def read_text(path: str | Path) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def parse_numbers(cells: Sequence[str], fail: Fail) -> NDArray[np.float64]:
+def parse_numbers(cells: Sequence[str], fail: Fail) -> Floats64:
     """Numbers of one row of cells; ``?`` and ``NaN`` are missing, infinity is refused.
 
     Args:

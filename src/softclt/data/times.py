@@ -70,19 +70,19 @@ def median_gap(times: Times) -> float:
     """The usual distance of two steps, in nanoseconds for dates; 1 for a single step."""
     if len(times) < 2:
         return 1.0
-    return float(np.median(np.diff(_numbers(times))))
+    return float(np.median(np.diff(since_first(times))))
 
 
 def in_gaps(times: Times, lengths: NDArray[np.int64]) -> NDArray[np.float64]:
     """Times ``(N, T)`` since the first of each series, in units of the median gap of all series."""
-    since = np.stack([_numbers(own) for own in times])
+    since = np.stack([since_first(own) for own in times])
     gaps = [np.diff(own[:length]) for own, length in zip(since, lengths, strict=True)]
     every = np.concatenate(gaps)
     return since / (float(np.median(every)) if every.size else 1.0)
 
 
-def _numbers(times: Times) -> NDArray[np.float64]:
-    """Since the first one, so that no digit is lost."""
+def since_first(times: Times) -> NDArray[np.float64]:
+    """Numbers since the first time, so that no digit is lost; nanoseconds for dates."""
     since: Any = times - times[0]
     return np.asarray(since, dtype="timedelta64[ns]" if times.dtype.kind == "M" else None).astype(
         np.float64

@@ -6,29 +6,19 @@ A new distance is a kernel over pairs (see `softclt.distances.registration`) and
 
 from typing import TYPE_CHECKING, Any
 
-from softclt.compilation import compiled
+from softclt.compilation import compiled as compiled
 from softclt.distances import elastic, pointwise  # noqa: F401 - enters them in the registry
-from softclt.distances.normalize import normalize_distances
-from softclt.distances.pairwise import pairwise_distance
-from softclt.distances.registration import Ragged, distances, per_pair
-from softclt.distances.store import DistanceStore, open_store
-from softclt.distances.tam import tam_from_path
+from softclt.distances.normalize import normalize_distances as normalize_distances
+from softclt.distances.pairwise import pairwise_distance as pairwise_distance
+from softclt.distances.registration import Ragged as Ragged
+from softclt.distances.registration import distances as distances
+from softclt.distances.registration import per_pair as per_pair
+from softclt.distances.store import DistanceStore as DistanceStore
+from softclt.distances.store import open_store as open_store
+from softclt.distances.tam import tam_from_path as tam_from_path
 
 if TYPE_CHECKING:
-    from softclt.distances.batches import BatchDistances
-
-__all__ = [
-    "BatchDistances",
-    "DistanceStore",
-    "Ragged",
-    "compiled",
-    "distances",
-    "normalize_distances",
-    "open_store",
-    "pairwise_distance",
-    "per_pair",
-    "tam_from_path",
-]
+    from softclt.distances.batches import BatchDistances as BatchDistances
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,7 @@ from numba.core.errors import NumbaError
 
 from softclt.compilation import compiled
 from softclt.distances.registration import Floats64, Ints, PairKernel, Ragged
+from softclt.optional import needed
 
 PREFIX = "aeon:"
 
@@ -90,12 +91,8 @@ def find(metric: str) -> tuple[PairKernel, dict[str, bool]]:
 @cache
 def _functions() -> dict[str, Callable[..., float]]:
     """Functions of aeon by name: compiled ones; not those of symbols, which need breakpoints."""
-    try:
+    with needed(f"distances named {PREFIX}NAME need aeon: pip install 'softclt[data]'"):
         from aeon.distances import get_distance_function, get_distance_function_names
-    except ImportError:
-        raise ModuleNotFoundError(
-            f"distances named {PREFIX}NAME need aeon: pip install 'softclt[data]'", name="aeon"
-        ) from None
     functions = {name: get_distance_function(name) for name in get_distance_function_names()}
     return {
         name: function

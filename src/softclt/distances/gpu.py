@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.distances.engine import Tile, tiles
 from softclt.distances.measure import Measure
 from softclt.distances.registration import Floats64, Ragged
 from softclt.progress import progress_bar
-
-Floats32 = NDArray[np.float32]
+from softclt.validation import Floats32
 
 # Behind the end of a series. Its square is inf, so no path leaves two series before the end of
 # both; from there on FILLER meets FILLER at no cost, and the far corner of a grid that is too
@@ -321,16 +319,12 @@ def _begin(
         block = distances.view(height, breadth)
     values = buffer[: block.numel()].view(height, breadth)
     values.copy_(block, non_blocking=True)
-    wait = _nothing
+    wait: Callable[[], None] = lambda: None  # noqa: E731 - a copy that is done already
     if device.type == "cuda":
         copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
         copied.record(torch.cuda.current_stream(device))
         wait = copied.synchronize
     return _Begun(tile, values, wait)
-
-
-def _nothing() -> None:
-    """Wait for a copy that is done already."""
 
 
 def _fast_tuning(channels: int, banded: bool) -> Tuning:

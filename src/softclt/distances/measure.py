@@ -10,13 +10,12 @@ import numpy as np
 from softclt.distances import from_aeon
 from softclt.distances.prepare import on_one_grid, without_missing_steps
 from softclt.distances.registration import Floats64, Ints, PairKernel, Ragged, distances, per_pair
-from softclt.validation import Floats, check_choice, check_range, check_series
+from softclt.validation import Floats, check_choice, check_known, check_range, check_series
 
 Metric = str | Callable[..., float]
 
-KERNEL_VERSION = (
-    1  # grows when a kernel's results change, so that stored ones are not mixed with new
-)
+# Grows when a kernel's results change, so that stored ones are not mixed with new.
+KERNEL_VERSION = 1
 
 _SLOWER = 50  # times what a cell of ours takes: the cells of other packages and of functions
 _ROUNDING = 1e-12  # one minus a similarity of a series and itself may come out as -1e-16
@@ -152,11 +151,7 @@ def _check_keywords(name: str, kernel: PairKernel, params: Mapping[str, Any]) ->
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return
     known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "window"]
-    unknown = [given for given in params if given not in known]
-    if unknown:
-        raise ValueError(
-            f"{name} has no parameter {unknown[0]!r}; known: {', '.join(known) or 'none'}"
-        )
+    check_known(params, known, name, "parameter")
 
 
 def _check_collections(X: Any, Y: Any) -> dict[str, Floats]:

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.registry import Registry
-
-Floats = NDArray[np.floating[Any]]
-Floats64 = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from softclt.validation import Floats as Floats
+from softclt.validation import Floats64 as Floats64
+from softclt.validation import Ints as Ints
 
 # (x, y, rows, cols, *, own parameters) -> the distances of x[rows[k]] and y[cols[k]], (P,).
 # A kernel gets many pairs at once, so that it may work on them side by side, and is called from

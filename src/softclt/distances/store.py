@@ -19,8 +19,9 @@ from softclt.distances.manifest import StoreError
 from softclt.distances.measure import Measure, Metric
 from softclt.distances.registration import Floats, Ragged
 from softclt.distances.stored import TILES, PathLike, StoredMatrix
-from softclt.distances.tilefiles import Floats32, write_tile
+from softclt.distances.tilefiles import write_tile
 from softclt.progress import progress_bar
+from softclt.validation import Floats32
 
 # (measure, all series, tile, half) -> the distances in the tile; sent to workers, so picklable.
 Compute = Callable[[Measure, Ragged, Tile, bool], Floats]

@@ -21,8 +21,9 @@ from softclt.distances.engine import Tile, tiles
 from softclt.distances.manifest import StoreError
 from softclt.distances.measure import Measure
 from softclt.distances.registration import Ints, Ragged
-from softclt.distances.tilefiles import Floats32, map_tile, read_tile, remove_abandoned
+from softclt.distances.tilefiles import map_tile, read_tile, remove_abandoned
 from softclt.files import whole_file
+from softclt.validation import Floats32
 
 PathLike = str | os.PathLike[str]
 

@@ -7,11 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.files import whole_file
-
-Floats32 = NDArray[np.float32]
+from softclt.validation import Floats32
 
 _CHECKSUM_BYTES = 4
 _ABANDONED_SECONDS = 3600  # a file takes its name moments after it is begun

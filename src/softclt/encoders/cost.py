@@ -33,7 +33,8 @@ class TrendHeads(nn.Module):
     def forward(self, z: Tensor) -> Tensor:
         """The last S steps of ``(R, reach + S, B, n_in)``, as ``(R, S, B, n_out)``."""
         n_steps, b = z.shape[1] - self.reach, z.shape[2]
-        z, weight, bias = one_precision(z, self._kernel(), self._bias())
+        bias = torch.stack(list(self.biases)).mean(dim=0)
+        z, weight, bias = one_precision(z, self._kernel(), bias)
         out = []
         for own, taps, start in zip(z, weight, bias, strict=True):
             seen = own.unfold(0, n_steps, 1)  # (taps, B, n_in, S), nothing is copied
@@ -53,9 +54,6 @@ class TrendHeads(nn.Module):
         n = self.reach + 1
         padded = [F.pad(w, (0, 0, 0, 0, n - w.shape[1], 0)) for w in self.weights]
         return torch.stack(padded).mean(dim=0)
-
-    def _bias(self) -> Tensor:
-        return torch.stack(list(self.biases)).mean(dim=0)
 
 
 class FourierLayer(nn.Module):

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -115,29 +115,14 @@ class EncoderWithHeads(Encoder, Generic[Inner]):
         self.needs_one_length = encoder.needs_one_length
         self.encoder: Inner = encoder
 
-    def forward(
-        self,
-        x: Tensor,
-        keep: Tensor | None = None,
-        dropout: Tensor | None = None,
-        layer: int | None = None,
-        complete: bool = False,
-        pieces: Sequence[Piece] | None = None,
-    ) -> Tensor:
+    def forward(self, x: Tensor, *args: Any, **options: Any) -> Tensor:
         """What the encoder alone gives."""
-        return cast(Tensor, self.encoder(x, keep, dropout, layer, complete, pieces))
+        return cast(Tensor, self.encoder(x, *args, **options))
 
     def all_layers(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
         """What the encoder alone gives."""
         return self.encoder.all_layers(x, keep)
 
-    def last_steps(
-        self,
-        x: Tensor,
-        context: int,
-        layer: int | None = None,
-        every: bool = False,
-        hide: bool = False,
-    ) -> Tensor:
+    def last_steps(self, x: Tensor, *args: Any, **options: Any) -> Tensor:
         """What the encoder alone gives."""
-        return self.encoder.last_steps(x, context, layer, every, hide)
+        return self.encoder.last_steps(x, *args, **options)

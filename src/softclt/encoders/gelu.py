@@ -12,14 +12,12 @@ import torch
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from softclt.compilation import compiled
-
-Floats32 = NDArray[np.float32]
+from softclt.validation import Floats32
 
 # The loop runs in one thread; torch's operations, which take three times as long, in all it has.
 _MOST_THREADS = 2

@@ -189,7 +189,6 @@ class TCCEncoder(Encoder):
         mask: Tensor | None = None,
         dropout: Dropout | None = None,
         complete: bool = False,
-        n_blocks: int | None = None,
     ) -> list[Features]:
         """Outputs of the blocks, each from the first observed step of every series on.
 
@@ -198,9 +197,8 @@ class TCCEncoder(Encoder):
             mask: ``(R, B, T)``, False at steps that are to count as missing too.
             dropout: Draws the factors of the first block's dropout; None: nothing is dropped.
             complete: Nothing is missing in x, and need not be looked for.
-            n_blocks: Stop after so many; None: all.
         """
-        return self._run(x, self._observed(x, mask, complete), dropout, n_blocks)
+        return self._run(x, self._observed(x, mask, complete), dropout, self.n_layers)
 
     def forward(
         self,
@@ -253,7 +251,7 @@ class TCCEncoder(Encoder):
             out.append(values.gather(2, steps[..., None].expand(-1, -1, -1, values.shape[-1])))
         return out
 
-    def _layers(self, n: int | None) -> list[_Block]:
+    def _layers(self, n: int) -> list[_Block]:
         return cast(list[_Block], list(self.layers)[:n])
 
     def _observed(self, x: Tensor, mask: Tensor | None, complete: bool) -> Tensor | None:
@@ -264,7 +262,7 @@ class TCCEncoder(Encoder):
         return observed if mask is None else observed & mask
 
     def _run(
-        self, x: Tensor, observed: Tensor | None, dropout: Dropout | None, n_blocks: int | None
+        self, x: Tensor, observed: Tensor | None, dropout: Dropout | None, n_blocks: int
     ) -> list[Features]:
         real = lengths = None
         if observed is not None:

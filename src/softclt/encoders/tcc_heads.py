@@ -208,16 +208,4 @@ class TCCNetwork(EncoderWithHeads[TCCEncoder]):
 
     def __init__(self, encoder: TCCEncoder, hidden_dims: int = 100, timesteps: int = 10) -> None:
         super().__init__(encoder)
-        self.output_dims = encoder.output_dims
         self.contrast = TemporalContrast(encoder.output_dims, hidden_dims, timesteps)
-
-    def blocks(
-        self,
-        x: Tensor,
-        mask: Tensor | None = None,
-        dropout: Dropout | None = None,
-        complete: bool = False,
-        n_blocks: int | None = None,
-    ) -> list[Features]:
-        """See `TCCEncoder.blocks`."""
-        return self.encoder.blocks(x, mask, dropout, complete, n_blocks)

@@ -17,11 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from softclt.validation import Flags, Ints
 
 
 class Layout(NamedTuple):
@@ -83,9 +81,9 @@ class _Windows(NamedTuple):
     near: Ints
     hide: bool
 
-    def inside(self, offsets: Ints) -> Bools:
+    def inside(self, offsets: Ints) -> Flags:
         """Whether a step is one that is not zero, ``(offsets, 1, windows)``."""
-        inside: Bools = (offsets >= self.near) & (offsets <= self.far)
+        inside: Flags = (offsets >= self.near) & (offsets <= self.far)
         return inside
 
 
@@ -101,7 +99,7 @@ class _Table(NamedTuple):
 
     offsets: Ints
     row: Ints
-    inside: Bools
+    inside: Flags
     zero: int
 
     def rows_at(self, offsets: Ints) -> Ints:
@@ -197,7 +195,7 @@ def _wanted(dilations: Sequence[int], context: int) -> list[Ints]:
 
 def _next_table(
     windows: _Windows, offsets: Ints, reach: int, n_shared: int
-) -> tuple[Bools, _Table]:
+) -> tuple[Flags, _Table]:
     """Which steps get rows of their own ``(offsets, V, windows)``, and where all are."""
     inside = windows.inside(offsets)
     shared = inside & (offsets - windows.near >= reach) & (windows.far - offsets >= reach)
@@ -225,7 +223,7 @@ def _shared_taps(d: int, n_steps: int) -> list[Tap]:
 
 
 def _own_taps(
-    d: int, own: Bools, offsets: Ints, source: _Table, first_row: int, device: torch.device
+    d: int, own: Flags, offsets: Ints, source: _Table, first_row: int, device: torch.device
 ) -> list[Tap]:
     """Taps of the steps of single windows."""
     some = own.any(axis=(1, 2))

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from softclt.data.labels import Ints
 from softclt.probes.scores import Scores
-from softclt.validation import Floats
+from softclt.validation import Floats, Ints
 
 MOST = 4000  # of more unlabelled series, as many are drawn
 REACH = 2.0  # how far a label speaks for others, in distances to the nearest neighbours

@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from softclt.data.labels import UNLABELLED
 from softclt.data.partial_labels import PartialLabels, read_labels
-from softclt.few_labels.saving import load_classifier, save_classifier
+from softclt.few_labels.saving import load_classifier, restored_network, save_classifier
 from softclt.methods import RepresentationLearner, fit_many, methods
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
 from softclt.methods.supervised import Lesson, class_probabilities, fit_classifiers_together
-from softclt.probes.probabilities import PROBES, fit_probe, probe_probabilities
+from softclt.probes.classifiers import probes
+from softclt.probes.probabilities import PROBES, probe_probabilities
 from softclt.training.phases import phase_folder
 from softclt.validation import Floats, check_choice, check_range, check_series
 
@@ -167,7 +169,7 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         else:
             self.probe_kind_ = self._kind(learner)
             self.shown_ = learner.transform(X[labels.known]), labels.codes[labels.known]
-            self.probe_ = fit_probe(self.probe_kind_, *self.shown_)
+            self.probe_ = probes[self.probe_kind_](*self.shown_)
         self.network_, self.encoder_ = network, learner
         self.n_features_in_ = learner.n_features_in_
 
@@ -207,6 +209,23 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         """A classifier that :meth:`save` wrote."""
         return cast(Self, load_classifier(cls, folder))
 
+    def _restore(
+        self, fitted: dict[str, Any], encoder: RepresentationLearner, tensors: dict[str, Tensor]
+    ) -> None:
+        """Become the fitted classifier that ``save`` described."""
+        self.encoder_, self.n_features_in_ = encoder, encoder.n_features_in_
+        self.classes_ = np.array(fitted["classes"], dtype=fitted["dtype"])
+        self._columns = np.array(fitted["columns"], dtype=np.int64)
+        self.labelled_ = np.zeros(fitted["n_series"], dtype=bool)
+        self.labelled_[fitted["labelled"]] = True
+        self.network_, self.probe_, self.shown_ = None, None, None
+        self.probe_kind_ = fitted["probe"]
+        if self.probe_kind_ is None:
+            self.network_ = restored_network(encoder, fitted, tensors)
+        else:
+            self.shown_ = tensors["embeddings"].numpy(), tensors["labels"].numpy()
+            self.probe_ = probes[self.probe_kind_](*self.shown_)  # the same from the same
+
     def _new_learner(self) -> RepresentationLearner:
         """Unfitted, with what this classifier was told."""
         if isinstance(self.method, str):
@@ -220,7 +239,8 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
                 name, params = SUPERVISED_NETWORK, params | untrained
             learner: RepresentationLearner = methods[name]()
             if self.pretrained is not None:
-                learner.set_params(**_shared_params(self.pretrained, learner))
+                known, given = learner.get_params(), self.pretrained.get_params(deep=False)
+                learner.set_params(**{k: v for k, v in given.items() if k in known})
             own = {"random_state": self.random_state, "device": self.device}
             learner.set_params(**own | {"progress": self.progress} | params)
             return learner
@@ -277,14 +297,6 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return tags
 
 
-def _shared_params(
-    pretrained: RepresentationLearner, learner: RepresentationLearner
-) -> dict[str, Any]:
-    """The settings of a trained method that another one has, too."""
-    known = learner.get_params(deep=False)
-    return {k: v for k, v in pretrained.get_params(deep=False).items() if k in known}
-
-
 def fit_classifiers(
     classifiers: Sequence[SemiSupervisedClassifier],
     X: Any,
@@ -324,21 +336,12 @@ def fit_classifiers(
         first = folder and phase_folder(folder, 1, FIRST_PHASE)
         fit_many(alone, X, checkpoint=first, title=FIRST_PHASE)
     for (kind, own_classifier), places in from_labels.items():
-        if len(places) == 1:
-            (i,) = places
-            learners[i].fit_labelled(
-                X,
-                read[i],
-                pretrained=classifiers[i].pretrained,
-                checkpoint=folder,
-                with_classifier=own_classifier,
-            )
-            continue
         kind.fit_labelled_many(
             [learners[i] for i in places],
             X,
             [read[i] for i in places],
             pretrained=[classifiers[i].pretrained for i in places],
+            checkpoint=folder,
             with_classifier=own_classifier,
         )
     lessons: dict[Lesson, list[int]] = {}

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import clone
 
 from softclt.data.dataset import fingerprint
-from softclt.data.labels import Ints
 from softclt.data.partial_labels import PartialLabels
 from softclt.few_labels import SemiSupervisedClassifier
 from softclt.few_labels.advice import to_label_next
@@ -22,7 +21,7 @@ from softclt.probes.classifiers import probes
 from softclt.probes.probabilities import PROBES
 from softclt.progress import progress_bar
 from softclt.training.phases import phase_folder
-from softclt.validation import Floats
+from softclt.validation import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

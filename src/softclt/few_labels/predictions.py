@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softclt.data.labels import Ints
 from softclt.probes.scores import Scores
-from softclt.validation import Floats
+from softclt.validation import Floats, Ints
 
 if TYPE_CHECKING:
     import pandas as pd

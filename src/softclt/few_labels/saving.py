@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from softclt import persistence
-from softclt.methods import load_model, methods
+from softclt.methods import RepresentationLearner, load_model, methods
 from softclt.methods.head import ClassifierNetwork
-from softclt.probes.probabilities import fit_probe
 
 if TYPE_CHECKING:
     from softclt.few_labels.classifier import SemiSupervisedClassifier
@@ -64,31 +63,19 @@ def load_classifier(
             f"{folder} holds a model of the method {config['method']!r}, no classifier; use "
             "softclt.load_model"
         )
-    fitted = config["fitted"]
     model = model_type(**config["params"])
-    model.encoder_ = load_model(Path(folder) / ENCODER)
-    model.n_features_in_ = model.encoder_.n_features_in_
-    model.classes_ = np.array(fitted["classes"], dtype=fitted["dtype"])
-    model._columns = np.array(fitted["columns"], dtype=np.int64)
-    model.labelled_ = np.zeros(fitted["n_series"], dtype=bool)
-    model.labelled_[fitted["labelled"]] = True
-    model.network_, model.probe_, model.shown_ = None, None, None
-    model.probe_kind_ = fitted["probe"]
-    if model.probe_kind_ is None:
-        model.network_ = _network(model, fitted["length"], tensors)
-    else:
-        model.shown_ = tensors["embeddings"].numpy(), tensors["labels"].numpy()
-        model.probe_ = fit_probe(model.probe_kind_, *model.shown_)  # the same from the same
+    model._restore(config["fitted"], load_model(Path(folder) / ENCODER), tensors)
     return model
 
 
-def _network(
-    model: "SemiSupervisedClassifier", length: int | None, tensors: dict[str, Tensor]
+def restored_network(
+    encoder: RepresentationLearner, fitted: dict[str, Any], tensors: dict[str, Tensor]
 ) -> ClassifierNetwork:
-    encoder = model.encoder_
+    """The network of a saved classifier, on its encoder."""
+    n_classes, length = len(fitted["columns"]), fitted["length"]
     with torch.random.fork_rng(devices=[]):  # the new weights are replaced
         network = ClassifierNetwork(
-            encoder.module_, encoder.n_features_in_, len(model._columns), length, encoder.pooling
+            encoder.module_, encoder.n_features_in_, n_classes, length, encoder.pooling
         )
     network.head.load_state_dict(tensors)
     like = next(encoder.module_.parameters())

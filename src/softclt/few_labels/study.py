@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from softclt.data.labels import Ints
 from softclt.probes.scores import Labels
-from softclt.validation import Floats
+from softclt.validation import Floats, Ints
 
 Fit = Callable[[Floats, Labels], Any]
 """``(R, y) -> fitted classifier``, such as those of `softclt.probes.classifiers`."""

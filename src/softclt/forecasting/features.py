@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from softclt.validation import Floats64
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,7 @@ def recurring(span: np.timedelta64) -> list[int]:
     return [i for i, cycle in enumerate(_DAYS) if 2 * cycle <= days]
 
 
-def calendar_features(times: Any) -> NDArray[np.float64]:
+def calendar_features(times: Any) -> Floats64:
     """The seven features of TS2Vec's protocol, ``(..., 7, T)`` of times ``(..., T)``.
 
     Args:
@@ -51,7 +52,7 @@ def _parts(index: "pd.DatetimeIndex") -> list[Any]:
     return [*parts, index.isocalendar().week]
 
 
-def _numbers(part: Any) -> NDArray[np.float64]:
+def _numbers(part: Any) -> Floats64:
     import pandas as pd
 
     return np.asarray(pd.Series(part).to_numpy(dtype=np.float64, na_value=np.nan))

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +19,15 @@ from softclt.forecasting.readout import (
 from softclt.forecasting.ridge import ALPHAS, check_alphas
 from softclt.forecasting.samples import Division, Rows, carry_forward, divide, scale_of
 from softclt.methods import TS2Vec
-from softclt.validation import Floats, check_choice, check_range, check_series
+from softclt.validation import (
+    Flags,
+    Floats,
+    Floats64,
+    Ints,
+    check_choice,
+    check_range,
+    check_series,
+)
 
 _STEPS = 200_000  # encoded at a time; of each, only those that are rows are kept
 
@@ -134,7 +141,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self.validation_ |= self._naive_errors(scaled, embedded[1].some(CALIBRATION_ROWS).rows)
         return self
 
-    def predict(self, horizon: int | None = None) -> NDArray[np.float64]:
+    def predict(self, horizon: int | None = None) -> Floats64:
         """The steps after the end of each series, ``(N, D, H)``, in the units of X.
 
         Args:
@@ -145,7 +152,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
 
     def predict_interval(
         self, horizon: int | None = None, coverage: float | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[Floats64, Floats64]:
         """Lower and upper ends ``(N, D, H)`` of what `predict` gives.
 
         Args:
@@ -219,7 +226,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
                     "the same channels"
                 )
             return self.model
-        model = _default_model(self.context) if self.model is None else clone(self.model)
+        model = TS2Vec(**default_params(self.context)) if self.model is None else clone(self.model)
         if "random_state" in model.get_params() and self.random_state is not None:
             model.set_params(random_state=self.random_state)
         longest = int(division.train.max())
@@ -265,11 +272,7 @@ def default_params(context: int) -> dict[str, Any]:
     return {"tau_instance": None, "max_train_length": 2 * context}
 
 
-def _default_model(context: int) -> Any:
-    return TS2Vec(**default_params(context))
-
-
-def _past_end(x: Floats, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _past_end(x: Floats, lengths: Ints) -> Flags:
     """Steps behind the first ones of each series, ``(N, 1, T)``."""
     return np.asarray(np.arange(x.shape[-1]) >= lengths[:, None, None])
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from softclt.data import Dataset
 from softclt.forecasting.features import calendar_features
 from softclt.forecasting.ridge import ALPHAS, Errors, RidgePath, RidgeSums
-from softclt.validation import Floats
+from softclt.forecasting.samples import Rows
+from softclt.validation import Floats, Ints
 
-Indices = NDArray[np.int64]
-Features = Callable[[Indices, Indices], Floats]  # series and steps of R rows -> (R, F)
+Features = Callable[[Ints, Ints], Floats]  # series and steps of R rows -> (R, F)
 
 CONTEXT = 200  # steps back that a step sees; as many at the start of training are left out
 MAX_ROWS = 100_000  # of the training and of the validation part; more are drawn from
@@ -201,29 +201,17 @@ def lag_features(y: Floats, lags: int) -> Features:
     return lambda series, steps: windows[series, steps - lags + 1]
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Series and steps of rows, sorted by step."""
-
-    series: Indices
-    steps: Indices
-
-    def between(self, first: int, last: int) -> "_Rows":
-        rows = slice(*np.searchsorted(self.steps, [first, last]))
-        return _Rows(self.series[rows], self.steps[rows])
-
-
-def _rows(n: int, span: range, horizon: int, max_rows: int | None = None) -> _Rows:
-    """Rows of a part whose targets are all in it; as many as allowed, drawn always alike."""
+def _rows(n: int, span: range, horizon: int, max_rows: int | None = None) -> Rows:
+    """Rows of a part whose targets are all in it, by step; as many as allowed, always the same."""
     steps = np.arange(span.start, span.stop - horizon)
     picked = np.arange(n * len(steps))
     if max_rows is not None and len(picked) > max_rows:
         picked = np.sort(np.random.default_rng(0).choice(len(picked), max_rows, replace=False))
-    return _Rows(picked % n, steps[picked // n])
+    return Rows(picked % n, steps[picked // n])
 
 
 def _blocks(
-    features: Features, y: Floats, rows: _Rows, horizon: int
+    features: Features, y: Floats, rows: Rows, horizon: int
 ) -> Iterator[tuple[Floats, Floats]]:
     """Features ``(R, F)`` and targets ``(R, H * D)`` of some rows after the other."""
     ahead = sliding_window_view(y, horizon, axis=-1)  # (N, D, T - H + 1, H)
@@ -238,7 +226,7 @@ def _errors(
     path: RidgePath,
     features: Features,
     y: Floats,
-    rows: _Rows,
+    rows: Rows,
     horizon: int,
     alphas: Sequence[float],
 ) -> Errors:

@@ -113,11 +113,6 @@ def conformal_widths(errors: Floats, coverage: float) -> Floats:
         fewest = int(n.min())
         raise ValueError(
             f"coverage is {coverage:g}, but there are only {fewest} held-out errors of some step; "
-            f"give at most {_most(fewest):g}, or longer series"
+            f"give at most {math.floor(100 * fewest / (fewest + 1)) / 100:g}, or longer series"
         )
     return np.asarray(np.take_along_axis(errors, ranks[..., None] - 1, axis=-1)[..., 0])
-
-
-def _most(n: int) -> float:
-    """The largest coverage, in per cent, that n errors allow."""
-    return math.floor(100 * n / (n + 1)) / 100

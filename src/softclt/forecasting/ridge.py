@@ -9,11 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softclt.validation import Floats, check_range
-
-Floats64 = NDArray[np.float64]
+from softclt.validation import Floats, Floats64, check_range
 
 #: The penalties of TS2Vec's forecasting protocol.
 ALPHAS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
@@ -126,24 +123,20 @@ class Errors:
         self._count = np.zeros(n_targets)
 
     def add(self, path: RidgePath, X: Floats, Y: Floats) -> None:
-        """Add rows ``(R, F)`` with targets ``(R, k)``, the first k of K."""
+        """Add rows ``(R, F)`` with targets ``(R, K)``."""
         if not len(X):
             return
-        k = Y.shape[1]
         observed = ~np.isnan(Y)
-        self._count[:k] += observed.sum(axis=0)
+        self._count += observed.sum(axis=0)
         for i, predicted in enumerate(path.predictions(X, self.alphas)):
             error = np.where(observed, predicted - Y, 0.0)
-            self._squared[i, :k] += np.einsum("rk,rk->k", error, error)
-            self._absolute[i, :k] += np.abs(error, out=error).sum(axis=0)
+            self._squared[i] += np.einsum("rk,rk->k", error, error)
+            self._absolute[i] += np.abs(error, out=error).sum(axis=0)
 
-    def means(self, n_targets: int | None = None) -> tuple[Floats64, Floats64]:
-        """Mean squared and mean absolute error of each penalty, over the first targets."""
-        count = max(1.0, self._count[:n_targets].sum())
-        squared, absolute = (
-            sums[:, :n_targets].sum(axis=1) / count for sums in (self._squared, self._absolute)
-        )
-        return squared, absolute
+    def means(self) -> tuple[Floats64, Floats64]:
+        """Mean squared and mean absolute error of each penalty."""
+        count = max(1.0, self._count.sum())
+        return self._squared.sum(axis=1) / count, self._absolute.sum(axis=1) / count
 
     def best(self) -> float:
         """The penalty with the smallest RMSE + MAE; the first of equals."""

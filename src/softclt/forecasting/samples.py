@@ -4,11 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
-from softclt.validation import Floats, series_lengths
-
-Indices = NDArray[np.int64]
+from softclt.validation import Floats, Ints, series_lengths
 
 _FEWEST = 10  # rows to fit on, and to validate on
 
@@ -17,17 +14,21 @@ _FEWEST = 10  # rows to fit on, and to validate on
 class Rows:
     """Steps of series, one a row: ``(R,)`` each."""
 
-    series: Indices
-    steps: Indices
+    series: Ints
+    steps: Ints
 
     def __len__(self) -> int:
         return len(self.steps)
 
-    def take(self, positions: Indices) -> "Rows":
+    def take(self, positions: Ints) -> "Rows":
         """Some of them."""
         return Rows(self.series[positions], self.steps[positions])
 
-    def spread(self, most: int) -> Indices:
+    def between(self, first: int, last: int) -> "Rows":
+        """Those of some steps, of rows that are sorted by step."""
+        return self.take(np.arange(*np.searchsorted(self.steps, [first, last])))
+
+    def spread(self, most: int) -> Ints:
         """Positions of at most so many, evenly spread."""
         if len(self) <= most:
             return np.arange(len(self))
@@ -55,8 +56,8 @@ class Division:
         fit_rows, valid_rows: Rows whose targets are all in their part.
     """
 
-    lengths: Indices
-    train: Indices
+    lengths: Ints
+    train: Ints
     fit_rows: Rows
     valid_rows: Rows
 
@@ -84,13 +85,13 @@ def divide(X: Floats, horizon: int, context: int, share: float) -> Division:
     return division
 
 
-def _between(first: Indices, last: Indices) -> Rows:
+def _between(first: Ints, last: Ints) -> Rows:
     spans = [np.arange(a, max(a, b)) for a, b in zip(first, last, strict=True)]
     series = np.repeat(np.arange(len(spans)), [len(span) for span in spans])
     return Rows(series, np.concatenate(spans))
 
 
-def scale_of(X: Floats, train: Indices) -> tuple[Floats, Floats]:
+def scale_of(X: Floats, train: Ints) -> tuple[Floats, Floats]:
     """Mean and standard deviation of each channel of each series over its first steps.
 
     ``(N, D, 1)`` each. A channel without values there has 0 and 1, a constant one its value and 1.

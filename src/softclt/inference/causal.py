@@ -5,14 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.encoders import Encoder
-from softclt.validation import Floats, check_range, series_lengths
-
-Float32s = NDArray[np.float32]
-Lengths = NDArray[np.int64]
+from softclt.validation import Floats, Floats32, Ints, check_range, series_lengths
 
 # Windows in a pass. Fewer stay in the processor's cache, more keep a GPU busy.
 _WINDOWS_AT_ONCE = {"cpu": 1 << 10, "cuda": 1 << 14}
@@ -47,18 +43,18 @@ class Part(NamedTuple):
     z: Tensor
 
 
-def encode(module: Encoder, X: Floats, reading: Lookback) -> Float32s:
+def encode(module: Encoder, X: Floats, reading: Lookback) -> Floats32:
     """Every step ``(N, T, M)``, NaN where a series has ended."""
     return np.asarray(_collect(module, X, reading, hide=False)[0])
 
 
-def encode_masked(module: Encoder, X: Floats, reading: Lookback) -> tuple[Float32s, Float32s]:
+def encode_masked(module: Encoder, X: Floats, reading: Lookback) -> tuple[Floats32, Floats32]:
     """Every step as seen, and with its own values hidden, each ``(N, T, M)``."""
     seen, hidden = _collect(module, X, reading, hide=True)
     return seen, hidden
 
 
-def last_step_change(module: Encoder, X: Floats, reading: Lookback, norm: float = 1) -> Float32s:
+def last_step_change(module: Encoder, X: Floats, reading: Lookback, norm: float = 1) -> Floats32:
     """How far each step's representation moves when its own values are hidden, ``(N, T)``."""
     check_range(norm, "norm", 1)
     moved = _collect(module, X, reading, hide=True, made=lambda z: change(z, norm)[None])
@@ -79,7 +75,7 @@ def parts(
     *,
     hide: bool = False,
     first: int = 0,
-    lengths: Lengths | None = None,
+    lengths: Ints | None = None,
 ) -> Iterator[Part]:
     """The steps of series ``(N, D, T)``, a part at a time, in memory that T does not change.
 
@@ -121,7 +117,7 @@ def _collect(
     *,
     hide: bool,
     made: Callable[[Tensor], Tensor] = lambda z: z,
-) -> Float32s:
+) -> Floats32:
     """What is made of the parts, ``(V, B, K, ...)``, in their places: ``(V, N, T, ...)``."""
     n, _, t = X.shape
     # With padding let in, as the original has it, every step counts.

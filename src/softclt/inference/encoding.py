@@ -5,13 +5,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.encoders import Encoder
 from softclt.inference.causal import Lookback, parts
 from softclt.inference.causal import encode as encode_causal
-from softclt.validation import check_choice, check_range, observed_steps, series_lengths
+from softclt.validation import (
+    Floats32,
+    Ints,
+    check_choice,
+    check_range,
+    observed_steps,
+    series_lengths,
+)
 
 LEVELS = ("instance", "timestamp", "window")
 POOLINGS = ("max", "mean", "positive")
@@ -24,7 +30,7 @@ _STEPS_AT_ONCE = 1 << 16
 @torch.no_grad()
 def encode(
     module: Encoder,
-    X: NDArray[np.float32],
+    X: Floats32,
     *,
     level: str = "instance",
     window: int | None = None,
@@ -34,7 +40,7 @@ def encode(
     pooling: str = "max",
     layers: str = "last",
     layer: int | None = None,
-) -> NDArray[np.float32]:
+) -> Floats32:
     """Representations of series ``(N, D, T)`` at the asked level.
 
     Args:
@@ -73,7 +79,7 @@ def encode(
             return module.all_layers(x)
         return module.forward(x, layer=layer)
 
-    results: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
+    results: list[tuple[Ints, Floats32]] = []
     for rows, x, r, lengths in _batches(module, X):
         longest = x.shape[-1]
         z = _causal(module, x, reading) if causal else forward(x)  # (B, longest, M)
@@ -96,8 +102,8 @@ def encode(
 
 @torch.no_grad()
 def read_outs(
-    module: Encoder, X: NDArray[np.float32], wanted: Collection[tuple[str, str]]
-) -> dict[tuple[str, str], NDArray[np.float32]]:
+    module: Encoder, X: Floats32, wanted: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], Floats32]:
     """What `encode` gives for several ``(pooling, layers)``, from one pass of the encoder."""
     results: dict[tuple[str, str], list[Any]] = {one: [] for one in wanted}
     for pooling, layers in results:
@@ -114,9 +120,7 @@ def read_outs(
     return {one: _in_order(vectors) for one, vectors in results.items()}
 
 
-def _batches(
-    module: Encoder, X: NDArray[np.float32]
-) -> Iterator[tuple[NDArray[np.int64], Tensor, Tensor, Tensor]]:
+def _batches(module: Encoder, X: Floats32) -> Iterator[tuple[Ints, Tensor, Tensor, Tensor]]:
     """Rows, series as the encoder takes them, their real steps and lengths, a part at a time.
 
     The encoder is in evaluation mode meanwhile. One that sees padding gets series of one length at
@@ -149,8 +153,8 @@ def _batches(
 
 
 def _in_order(
-    parts: Sequence[tuple[NDArray[np.int64], NDArray[np.float32]]],
-) -> NDArray[np.float32]:
+    parts: Sequence[tuple[Ints, Floats32]],
+) -> Floats32:
     """Parts of the result, each with its rows, as one array."""
     if len(parts) == 1:
         return parts[0][1]

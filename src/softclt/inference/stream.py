@@ -5,14 +5,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.encoders import Encoder
 from softclt.inference import causal
-from softclt.validation import Floats, check_range, check_series
-
-Float32s = NDArray[np.float32]
+from softclt.validation import Floats, Floats32, check_range, check_series
 
 
 class CausalStream:
@@ -38,13 +35,13 @@ class CausalStream:
         module: Encoder,
         reading: causal.Lookback,
         n_channels: int,
-        scaled: Callable[[Floats], Float32s],
+        scaled: Callable[[Floats], Floats32],
     ) -> None:
         check_range(reading.context, "context", 0)
         self._module, self._reading, self._scaled = module, reading, scaled
         self._before = torch.full((1, n_channels, reading.context), float("nan"))
 
-    def push(self, x: Any) -> Float32s:
+    def push(self, x: Any) -> Floats32:
         """The representation ``(M,)`` of the newest step.
 
         Args:
@@ -53,12 +50,12 @@ class CausalStream:
         """
         return np.asarray(self._arrived(x, hide=False)[0])
 
-    def push_masked(self, x: Any) -> tuple[Float32s, Float32s]:
+    def push_masked(self, x: Any) -> tuple[Floats32, Floats32]:
         """The same, and with the values of the newest step hidden; see ``encode_masked``."""
         seen, hidden = self._arrived(x, hide=True)
         return seen, hidden
 
-    def push_change(self, x: Any, *, norm: float = 1) -> Float32s:
+    def push_change(self, x: Any, *, norm: float = 1) -> Floats32:
         """The distance between the two, ``()`` or ``(k,)``; see ``last_step_change``."""
         check_range(norm, "norm", 1)
         return np.asarray(
@@ -67,7 +64,7 @@ class CausalStream:
 
     def _arrived(
         self, x: Any, *, hide: bool, made: Callable[[Tensor], Tensor] = lambda z: z
-    ) -> Float32s:
+    ) -> Floats32:
         """What is made of ``(V, k, M)``; if x is one step, without the k."""
         values = np.asarray(x, dtype=np.float64)
         n_channels = self._before.shape[1]
@@ -85,5 +82,5 @@ class CausalStream:
         done = causal.parts(self._module, steps, self._reading, hide=hide, first=context)
         results = [made(part.z[:, 0]).float().cpu() for part in done]
         self._before = steps[..., steps.shape[-1] - context :].clone()
-        out: Float32s = torch.cat(results, dim=1).numpy()  # (V, k, ...)
+        out: Floats32 = torch.cat(results, dim=1).numpy()  # (V, k, ...)
         return out[:, 0] if one_step else out

@@ -9,7 +9,6 @@ from typing import Any, Self, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.data.dataset import fingerprint
@@ -40,6 +39,8 @@ from softclt.training.phases import Phase, check_ended, phase_folder, run_phase
 from softclt.training.randomness import torch_seed
 from softclt.validation import (
     Floats,
+    Floats64,
+    Ints,
     check_choice,
     check_distances,
     check_range,
@@ -100,7 +101,7 @@ class CATCC(LabelLearner, TSTCC):
     """
 
     n_phases = len(PHASES)
-    pseudo_labels_: NDArray[np.int64]
+    pseudo_labels_: Ints
 
     @with_parameters_of(TSTCC)
     def __init__(
@@ -171,24 +172,6 @@ class CATCC(LabelLearner, TSTCC):
         _fit_phases([self], [call], _asked(phases))
         return self
 
-    def fit_labelled(
-        self,
-        X: Floats,
-        labels: PartialLabels,
-        *,
-        pretrained: RepresentationLearner | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        callbacks: Sequence[Callback] = (),
-        with_classifier: bool = True,
-    ) -> Self:
-        """See `LabelLearner`."""
-        self.network_ = None
-        self._check_parameters()
-        folder = None if checkpoint is None else Path(checkpoint)
-        call = _Call(X, labels, None, None, folder, callbacks, pretrained)
-        _fit_phases([self], [call], PHASES if with_classifier else PHASES[:-1])
-        return self
-
     @staticmethod
     def fit_labelled_many(
         learners: Sequence[Any],
@@ -196,14 +179,17 @@ class CATCC(LabelLearner, TSTCC):
         labels: Sequence[PartialLabels],
         *,
         pretrained: Sequence[RepresentationLearner | None],
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
         with_classifier: bool = True,
     ) -> None:
         """See `LabelLearner`; the class-aware phases of models that can be stacked are one."""
         calls = {}
+        folder = None if checkpoint is None else Path(checkpoint)
         for learner, own, before in zip(learners, labels, pretrained, strict=True):
             learner.network_ = None
             learner._check_parameters()
-            calls[id(learner)] = _Call(X, own, None, None, None, (), before)
+            calls[id(learner)] = _Call(X, own, None, None, folder, callbacks, before)
         for group in stackable(learners):
             asked = PHASES if with_classifier else PHASES[:-1]
             _fit_phases(group, [calls[id(learner)] for learner in group], asked)
@@ -363,11 +349,11 @@ def _on_device(model: CATCC, call: "_Call") -> Tensor:
 
 
 def pseudo_labels(
-    probabilities: NDArray[np.float64],
+    probabilities: Floats64,
     labels: PartialLabels,
     confidence: float = 0.0,
     keep_labels: bool = True,
-) -> NDArray[np.int64]:
+) -> Ints:
     """The likeliest class of each series, -1 where it is less likely than ``confidence``.
 
     Args:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.data.preparation import Moments, blocks_of
 from softclt.data.sources import ChannelSets, SeriesSource
@@ -14,12 +13,12 @@ from softclt.data.sources.sections import EachScaled, StreamedSeries
 from softclt.distances import BatchDistances
 from softclt.distances.of_sets import SetDistances
 from softclt.training.feed import Feed
-from softclt.validation import Floats, check_series, warn_if_axes_look_swapped
+from softclt.validation import Floats, Floats32, check_series, warn_if_axes_look_swapped
 
 if TYPE_CHECKING:
     from softclt.methods.learner import RepresentationLearner
 
-Encode = Callable[[Floats], NDArray[np.float32]]
+Encode = Callable[[Floats], Floats32]
 
 
 def prepare_feed(
@@ -70,7 +69,7 @@ def feed_distances(
     return between[0] if len(between) == 1 else SetDistances(between, feed.starts)
 
 
-def encode_source(encode: Encode, X: SeriesSource | ChannelSets, level: str) -> NDArray[np.float32]:
+def encode_source(encode: Encode, X: SeriesSource | ChannelSets, level: str) -> Floats32:
     """Representations of all series of a source, read some at a time.
 
     Those of several sets follow each other, which have one length at the level ``instance`` only.

@@ -19,7 +19,7 @@ from softclt.validation import Floats, check_random_state_seed
 
 
 class LabelLearner(RepresentationLearner):
-    """A method with a classifier of its own; it adds ``fit_labelled`` to the hooks of a method.
+    """A method with a classifier of its own; it adds ``fit_labelled_many`` to the hooks.
 
     Attributes:
         network_: The classifier; None before the phase that trains it, and in a loaded model, whose
@@ -33,43 +33,41 @@ class LabelLearner(RepresentationLearner):
     classes_: NDArray[Any]
     unlabelled: Any = UNLABELLED
 
-    @abstractmethod
     def fit_labelled(
         self,
         X: Floats,
         labels: PartialLabels,
         *,
         pretrained: RepresentationLearner | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        callbacks: Sequence[Callback] = (),
-        with_classifier: bool = True,
+        **options: Any,
     ) -> Self:
-        """Learn from series ``(N, D, T)`` and the labels of some.
-
-        Args:
-            X: Series.
-            labels: Of some of them.
-            pretrained: Takes the place of the self-supervised phase.
-            checkpoint: Holds a folder for each phase.
-            callbacks: See ``fit``.
-            with_classifier: Whether the classifier is wanted; if not, the encoder is all.
-        """
+        """`fit_labelled_many` of this learner alone."""
+        self.fit_labelled_many([self], X, [labels], pretrained=[pretrained], **options)
+        return self
 
     @staticmethod
+    @abstractmethod
     def fit_labelled_many(
         learners: Sequence[Any],
         X: Floats,
         labels: Sequence[PartialLabels],
         *,
         pretrained: Sequence[RepresentationLearner | None],
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
         with_classifier: bool = True,
     ) -> None:
-        """`fit_labelled` of several learners on the same series, each with labels of its own.
+        """Learn from series ``(N, D, T)`` and the labels of some, each learner from its own labels.
 
-        Here one after the other; a method that can train them side by side does.
+        Args:
+            learners: Of this method; those that can be trained side by side are.
+            X: Series.
+            labels: Of some of them, for each learner.
+            pretrained: Take the place of the self-supervised phases.
+            checkpoint: Holds a folder for each phase; of a single learner.
+            callbacks: See ``fit``.
+            with_classifier: Whether the classifiers are wanted; if not, the encoders are all.
         """
-        for learner, own, before in zip(learners, labels, pretrained, strict=True):
-            learner.fit_labelled(X, own, pretrained=before, with_classifier=with_classifier)
 
     def first_phase(self) -> RepresentationLearner | None:
         """An unfitted method that can be trained in place of the phase without labels, if any."""
@@ -100,11 +98,8 @@ def adopt(
             f"{type(learner).__name__}; give both the same widths, depths and kernels"
         )
     module.load_state_dict(pretrained.module_.state_dict())
-    learner.seed_, learner.device_, learner.fingerprint_ = (
-        seed,
-        str(device),
-        pretrained.fingerprint_,
-    )
+    learner.seed_, learner.device_ = seed, str(device)
+    learner.fingerprint_ = pretrained.fingerprint_
     learner.n_iter_, learner.history_ = pretrained.n_iter_, copy.deepcopy(pretrained.history_)
     learner.module_ = module.requires_grad_(True).eval()
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from softclt import inference, persistence, pretrained
-from softclt.data.preparation import Float32s, Float64s, apply_scale
+from softclt.data.preparation import apply_scale
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
 from softclt.inference import causal
@@ -33,7 +33,15 @@ from softclt.training.loop import HALF_PRECISION, PRECISIONS
 from softclt.training.randomness import Stream, torch_seed
 from softclt.training.schedules import schedules
 from softclt.training.state import new_state
-from softclt.validation import Floats, check_choice, check_range, check_series, observed_steps
+from softclt.validation import (
+    Floats,
+    Floats32,
+    Floats64,
+    check_choice,
+    check_range,
+    check_series,
+    observed_steps,
+)
 
 methods: Registry[type["RepresentationLearner"]] = Registry("method")
 
@@ -96,7 +104,7 @@ class RepresentationLearner(SeriesTransformer):
     _repeats = False
 
     n_features_in_: int
-    scale_: tuple[Float64s, Float64s] | None
+    scale_: tuple[Floats64, Floats64] | None
     seed_: int
     device_: str
     fingerprint_: str
@@ -404,11 +412,11 @@ class RepresentationLearner(SeriesTransformer):
         """Pooling and layers of `transform`."""
         return self.pooling, self.layers
 
-    def _seen(self, X: Any) -> Float32s:
+    def _seen(self, X: Any) -> Floats32:
         """Series as the fitted network sees them."""
         return self._scaled(self._checked(X))
 
-    def _seen_at_steps(self, X: Any, causal: bool) -> Float32s:
+    def _seen_at_steps(self, X: Any, causal: bool) -> Floats32:
         """Series as the network sees them where each step has a representation of its own."""
         return self._scaled_at_steps(self._checked(X), causal)
 
@@ -423,12 +431,12 @@ class RepresentationLearner(SeriesTransformer):
             )
         return series
 
-    def _scaled(self, X: Floats) -> Float32s:
+    def _scaled(self, X: Floats) -> Floats32:
         if self.scale_ is None:
             return X.astype(np.float32)
         return apply_scale(X, *self.scale_)
 
-    def _scaled_at_steps(self, X: Floats, causal: bool) -> Float32s:
+    def _scaled_at_steps(self, X: Floats, causal: bool) -> Floats32:
         """The same, with the steps of X; ``causal``: no value may depend on later ones."""
         return self._scaled(X)
 

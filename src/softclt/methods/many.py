@@ -17,13 +17,7 @@ from torch import Tensor
 
 from softclt.data.corpus import Corpus
 from softclt.data.dataset import fingerprint
-from softclt.data.preparation import (
-    Float32s,
-    centre,
-    channel_scale,
-    scale_each_series,
-    split_sections,
-)
+from softclt.data.preparation import centre, channel_scale, scale_each_series, split_sections
 from softclt.data.sources import left_on_disk
 from softclt.data.times import uneven_times
 from softclt.distances import BatchDistances
@@ -45,6 +39,7 @@ from softclt.training.schedules import LearningRates
 from softclt.training.state import TrainingState, split_state, stack_states
 from softclt.validation import (
     Floats,
+    Floats32,
     check_distances,
     check_random_state_seed,
     check_series,
@@ -140,8 +135,8 @@ class _Series:
     digest: str
     some: NDArray[np.bool_]  # (N,): series with any value
     n_seen: int
-    sections: Float32s | Feed
-    times: Float32s | None = None  # of the sections, (N, T), where they are uneven
+    sections: Floats32 | Feed
+    times: Floats32 | None = None  # of the sections, (N, T), where they are uneven
 
 
 @dataclass(frozen=True)
@@ -384,7 +379,7 @@ def checked(model: "RepresentationLearner", X: Any, goes_on: bool) -> Floats:
     return series
 
 
-def _uneven_times(lead: Model, call: _Call, X: Floats) -> Float32s | None:
+def _uneven_times(lead: Model, call: _Call, X: Floats) -> Floats32 | None:
     """Times ``(N, T)`` in usual gaps; None where they do not matter."""
     if call.times is None:
         return None
@@ -458,7 +453,7 @@ def _within_sets(
 
 
 def batch_distances(
-    model: SoftLearner, seen: Float32s | Feed, given: Any, n_steps: int, device: torch.device
+    model: SoftLearner, seen: Floats32 | Feed, given: Any, n_steps: int, device: torch.device
 ) -> BatchDistances | SetDistances:
     """Distances of any batch of the series that a network sees, as its method wants them.
 
@@ -488,7 +483,7 @@ def batch_distances(
 
 
 def late_weights(
-    models: Sequence[SoftLearner], seen: Float32s, given: Any, n_steps: int, x: Tensor
+    models: Sequence[SoftLearner], seen: Floats32, given: Any, n_steps: int, x: Tensor
 ) -> Weights:
     """Instance weights of batches, made when one asks: a phase that has ended needs none.
 

@@ -22,7 +22,7 @@ from softclt.methods.signature import with_parameters_of
 from softclt.pretrained import Weights, find_weights
 from softclt.training import Callback
 from softclt.training.checkpoint import under
-from softclt.validation import Floats, check_choice, check_random_state_seed, check_series
+from softclt.validation import Floats, Floats32, check_choice, check_random_state_seed, check_series
 
 READOUTS = {"compact": ("max+mean", "last"), "rich": ("max+mean+positive", "all")}
 CHANNELS = ("concat", "mean")
@@ -170,7 +170,7 @@ class Pretrained(SeriesContrast):
             copy._start_ = start
         return copy
 
-    def encode(self, X: Any, level: str = "instance", **options: Any) -> NDArray[np.float32]:
+    def encode(self, X: Any, level: str = "instance", **options: Any) -> Floats32:
         """Representations at a level: see :func:`softclt.inference.encode` for the arguments."""
         R = super().encode(X, level, **options)
         if left_on_disk(X) is not None or not self._is_plain(level, options):
@@ -180,7 +180,7 @@ class Pretrained(SeriesContrast):
 
     def read_outs(
         self, X: Any, wanted: Collection[tuple[str, str]]
-    ) -> dict[tuple[str, str], NDArray[np.float32]]:
+    ) -> dict[tuple[str, str], Floats32]:
         """What `transform` gives for several ``(pooling, layers)``, from one pass."""
         X = check_series(X)
         found = super().read_outs(X, wanted)
@@ -188,7 +188,7 @@ class Pretrained(SeriesContrast):
             one: self._of_channels(R.reshape(len(X), X.shape[1], -1), X) for one, R in found.items()
         }
 
-    def _of_channels(self, R: NDArray[np.float32], X: Floats) -> NDArray[np.float32]:
+    def _of_channels(self, R: Floats32, X: Floats) -> Floats32:
         """From ``(N, D, M)`` to what the read-out and ``channels`` say."""
         if self.readout == "rich":
             R = np.concatenate([R, level_and_scale(X)], axis=-1)
@@ -280,7 +280,7 @@ class Pretrained(SeriesContrast):
 _OWN = frozenset(["weights", "readout", "channels"])
 
 
-def level_and_scale(X: Floats) -> NDArray[np.float32]:
+def level_and_scale(X: Floats) -> Floats32:
     """Mean and spread of each channel ``(N, D, 2)``, signed and on a logarithmic scale."""
     seen = ~np.isnan(X)
     count = np.maximum(seen.sum(axis=-1), 1)

@@ -5,11 +5,10 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from softclt.data.preparation import Float32s, filled, resampled, standardised
+from softclt.data.preparation import filled, resampled, standardised
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
 from softclt.encoders.residual import ProjectedEncoder, ResidualEncoder
@@ -20,7 +19,7 @@ from softclt.methods.soft import SoftLearner
 from softclt.training import Batch, StepDraws, Stream
 from softclt.training import views as augment
 from softclt.training.randomness import numpy_generator
-from softclt.validation import Floats, check_range, check_series
+from softclt.validation import Floats, Floats32, check_range, check_series
 
 BETAS = 0.9, 0.98  # of AdamW
 _OF_STEPS = ("window", "stride", "causal", "layer")  # options that whole series have none of
@@ -131,10 +130,10 @@ class SeriesContrast(SoftLearner):
             return length
         return _EVEN * int(numpy_generator(Stream.CROPS, length, step).integers(low, high + 1))
 
-    def _scaled(self, X: Floats) -> Float32s:
+    def _scaled(self, X: Floats) -> Floats32:
         return resampled(X, self._length())
 
-    def _scaled_at_steps(self, X: Floats, causal: bool) -> Float32s:
+    def _scaled_at_steps(self, X: Floats, causal: bool) -> Floats32:
         # The network standardises what it sees of a series; of all of it, this is more exact.
         return (X if causal else standardised(filled(X))).astype(np.float32)
 
@@ -150,7 +149,7 @@ class SeriesContrast(SoftLearner):
                 )
         return series
 
-    def encode(self, X: Any, level: str = "instance", **options: Any) -> NDArray[np.float32]:
+    def encode(self, X: Any, level: str = "instance", **options: Any) -> Floats32:
         """Representations at a level: see :func:`softclt.inference.encode` for the arguments.
 
         At the level ``instance`` series are brought to ``length`` steps; at others they keep their
@@ -166,14 +165,14 @@ class SeriesContrast(SoftLearner):
 
     def read_outs(
         self, X: Any, wanted: Collection[tuple[str, str]]
-    ) -> dict[tuple[str, str], NDArray[np.float32]]:
+    ) -> dict[tuple[str, str], Floats32]:
         """What `transform` gives for several ``(pooling, layers)``, from one pass."""
         return self._pooled(self._seen(X), wanted)
 
     @torch.no_grad()
     def _pooled(
-        self, seen: Float32s, wanted: Collection[tuple[str, str]]
-    ) -> dict[tuple[str, str], NDArray[np.float32]]:
+        self, seen: Floats32, wanted: Collection[tuple[str, str]]
+    ) -> dict[tuple[str, str], Floats32]:
         """Of series of one length; the numbers of a channel stand together, blocks in order."""
         encoder = cast(ProjectedEncoder, self.module_).encoder
         n, d, t = seen.shape
@@ -192,7 +191,7 @@ class SeriesContrast(SoftLearner):
                 parts[pooling, layers].append(torch.cat(vectors, dim=-1).float().cpu())
         return {one: torch.cat(found).view(n, -1).numpy() for one, found in parts.items()}
 
-    def _as_compared(self, seen: Float32s) -> Float32s:
+    def _as_compared(self, seen: Floats32) -> Floats32:
         return resampled(seen, min(self.distance_length, self._length()))
 
     def _loss(self, module: Encoder, batch: Batch, draws: StepDraws) -> Tensor:

@@ -5,13 +5,12 @@ from typing import Any
 from torch import Tensor
 
 from softclt.assignments import check_assignment, instance_weights
-from softclt.data.preparation import Float32s
 from softclt.distances.batches import MODES, NORMALIZATIONS
 from softclt.losses.functional import TemporalWeights
 from softclt.losses.modules import TemporalPolicy
 from softclt.methods.learner import RepresentationLearner
 from softclt.methods.signature import with_parameters_of
-from softclt.validation import check_choice, check_range
+from softclt.validation import Floats32, check_choice, check_range
 
 
 class SoftLearner(RepresentationLearner):
@@ -72,7 +71,7 @@ class SoftLearner(RepresentationLearner):
             raise ValueError("neighbours need all distances; leave distance_mode='lazy' out")
         check_choice(self.distance_normalize, NORMALIZATIONS, "distance_normalize")
 
-    def _as_compared(self, seen: Float32s) -> Float32s:
+    def _as_compared(self, seen: Floats32) -> Floats32:
         """The series that distances are taken between, from those that the network sees."""
         return seen
 

@@ -8,13 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
 from softclt.data.dataset import fingerprint
 from softclt.data.partial_labels import PartialLabels
-from softclt.data.preparation import Float32s
 from softclt.encoders import Encoder
 from softclt.encoders.stacked import one_of, stacked
 from softclt.methods.head import ClassifierNetwork
@@ -24,14 +22,12 @@ from softclt.training import Batch, Callback, StepDraws
 from softclt.training.loop import Course
 from softclt.training.phases import Phase, run_phase
 from softclt.training.randomness import Stream, torch_seed
-from softclt.validation import Floats, series_lengths
+from softclt.validation import Floats, Floats32, Floats64, Ints, series_lengths
 
 _STEPS_AT_ONCE = 1 << 16  # of all series in a forward pass
 SOUND_BATCH = 16  # series; the statistics of smaller batches are worse than those kept
-EPOCHS, LEAST_STEPS = (
-    40,
-    200,
-)  # with three labels an epoch is a step, and forty of them teach nothing
+EPOCHS = 40
+LEAST_STEPS = 200  # with three labels an epoch is a step, and forty of them teach nothing
 
 
 @dataclass(frozen=True)
@@ -55,40 +51,6 @@ class Lesson:
     folder: str | Path | None = None
 
 
-def fit_classifier(
-    learner: RepresentationLearner,
-    X: Floats,
-    labels: PartialLabels,
-    lesson: Lesson,
-    *,
-    callbacks: Sequence[Callback] = (),
-    found_only: bool = False,
-) -> tuple[ClassifierNetwork, dict[str, Any]]:
-    """A classifier that starts from a fitted learner's encoder, which stays as it is.
-
-    The head is new. It reads what `ClassifierNetwork` says, where all series of X, those without
-    labels too, have one length or not. Batches hold ``batch_size`` labelled series, or all of them
-    if there are fewer: one label a class is enough. Batches of less than 16 series leave the batch
-    statistics as pre-training made them from all series; larger ones, and those of an encoder that
-    starts from scratch, have statistics of their own, as usual.
-
-    Args:
-        learner: Fitted; gives the encoder, the scaling, the optimiser with its rate and the seed.
-        X: All series ``(N, D, T)``.
-        labels: Of them.
-        lesson: What to train.
-        callbacks: See ``fit``.
-        found_only: See `run_phase`.
-
-    Returns:
-        The network, and ``loss`` by step and ``seconds`` of its training.
-    """
-    (fitted,) = fit_classifiers_together(
-        [learner], [X], [labels], lesson, callbacks=callbacks, found_only=found_only
-    )
-    return fitted
-
-
 def fit_classifiers_together(
     learners: Sequence[RepresentationLearner],
     X: Sequence[Floats],
@@ -98,9 +60,26 @@ def fit_classifiers_together(
     callbacks: Sequence[Callback] = (),
     found_only: bool = False,
 ) -> list[tuple[ClassifierNetwork, dict[str, Any]]]:
-    """`fit_classifier` of several learners, each with series and labels of its own.
+    """Classifiers that start from the encoders of fitted learners, which stay as they are.
+
+    Heads are new. They read what `ClassifierNetwork` says, where all series of a learner, those
+    without labels too, have one length or not. Batches hold ``batch_size`` labelled series, or all
+    of them if there are fewer: one label a class is enough. Batches of less than 16 series leave
+    the batch statistics as pre-training made them from all series; larger ones, and those of an
+    encoder that starts from scratch, have statistics of their own, as usual.
 
     On a GPU those with equally many labels and the same network take their steps as one stack.
+
+    Args:
+        learners: Fitted; give the encoder, the scaling, the optimiser with its rate and the seed.
+        X: All series ``(N, D, T)`` of each.
+        labels: Of them.
+        lesson: What to train.
+        callbacks: See ``fit``.
+        found_only: See `run_phase`.
+
+    Returns:
+        Of each the network, and ``loss`` by step and ``seconds`` of its training.
     """
     pupils = [_pupil(*own, lesson) for own in zip(learners, X, labels, strict=True)]
     groups: dict[Any, list[int]] = {}
@@ -122,7 +101,7 @@ class _Pupil:
     learner: RepresentationLearner
     network: ClassifierNetwork
     x: Tensor  # (n, D, T)
-    codes: NDArray[np.int64]  # (n,)
+    codes: Ints  # (n,)
     seed: int
     n_steps: int
 
@@ -253,7 +232,7 @@ def phase_seed(seed: int, number: int) -> int:
 @torch.no_grad()
 def class_probabilities(
     learner: RepresentationLearner, network: ClassifierNetwork, X: Any
-) -> NDArray[np.float64]:
+) -> Floats64:
     """How likely each class is for each series, ``(N, L)``; none depends on its batch mates."""
     seen = learner._seen(X)
     like = next(network.parameters())
@@ -266,7 +245,7 @@ def class_probabilities(
     return probabilities
 
 
-def _of_one_length(module: Encoder, X: Float32s) -> Iterator[tuple[NDArray[np.int64], int]]:
+def _of_one_length(module: Encoder, X: Floats32) -> Iterator[tuple[Ints, int]]:
     """Rows of one length, some at a time, and the length."""
     lengths = _lengths(module, X)
     for length in np.unique(lengths).tolist():
@@ -276,6 +255,6 @@ def _of_one_length(module: Encoder, X: Float32s) -> Iterator[tuple[NDArray[np.in
             yield rows[start : start + size], length
 
 
-def _lengths(module: Encoder, X: Floats) -> NDArray[np.int64]:
+def _lengths(module: Encoder, X: Floats) -> Ints:
     """Steps of each series as the encoder counts them: with padding let in, all are real."""
     return series_lengths(X) if module.mask_padding else np.full(len(X), X.shape[-1])

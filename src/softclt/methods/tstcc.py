@@ -223,7 +223,7 @@ class TSTCC(TCCLearner, SoftAtAllLevels):
         dropout, complete = _Dropouts(draws), batch.mask is None
         # Either view by itself, so that batch statistics are of one kind of series.
         weak, strong = (
-            network.blocks(view, dropout=dropout, complete=complete)
+            network.encoder.blocks(view, dropout=dropout, complete=complete)
             for view in self._views(batch, draws)
         )
         n_places = network.contrast.n_places(weak[-1].values.shape[2])

@@ -1,12 +1,9 @@
 """Leave-one-out predictions of a ridge regression, in closed form."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.probes.classifiers import RIDGE_ALPHAS
-from softclt.validation import Floats
-
-Floats64 = NDArray[np.float64]
+from softclt.validation import Floats, Floats64
 
 
 def leave_one_out(R: Floats, targets: Floats) -> Floats64:

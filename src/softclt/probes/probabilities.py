@@ -4,25 +4,16 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.svm import SVC
 
-from softclt.probes.classifiers import (
-    class_scores,
-    probes,  # tasks know this package
-)
-from softclt.validation import Floats
+from softclt.probes.classifiers import class_scores
+from softclt.validation import Floats, Floats64
 
 PROBES = ("svm", "ridge", "linear")
 
 
-def fit_probe(kind: str, R: Floats, codes: NDArray[np.int64]) -> Any:
-    """Of the embeddings ``(n, M)`` of series with labels."""
-    return probes[kind](R, codes)
-
-
-def probe_probabilities(probe: Any, R: Floats) -> NDArray[np.float64]:
+def probe_probabilities(probe: Any, R: Floats) -> Floats64:
     """``(N, L)``, rows summing to 1: its own, or a softmax of its margins.
 
     The likeliest class is always the one that the probe predicts.
@@ -35,7 +26,7 @@ def probe_probabilities(probe: Any, R: Floats) -> NDArray[np.float64]:
     return np.asarray(scores / scores.sum(axis=1, keepdims=True))  # of one against the rest each
 
 
-def _of_pairs(svm: SVC, R: Floats) -> NDArray[np.float64]:
+def _of_pairs(svm: SVC, R: Floats) -> Floats64:
     """Softmax of each class' margins against all others, summed up.
 
     scikit-learn's own scores of three and more classes count won pairs, so that all first places

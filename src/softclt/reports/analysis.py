@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.reports.metric import Metric
 from softclt.reports.rows import Row, Table
@@ -22,6 +21,7 @@ from softclt.reports.statistics import (
     wilcoxon_p,
     wins_ties_losses,
 )
+from softclt.validation import Floats64
 
 LEVEL = 0.95
 FEWEST = 3  # data sets for a verdict: two that happen to differ alike have an interval of no width
@@ -109,7 +109,7 @@ class Analysis:
         return [name for name in self.table.datasets if name in shared]
 
     @cached_property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Floats64:
         """Means over seeds of the compared rows, ``(n_sets, n_rows)``; equal ones are equal."""
         means = [[row.mean(name) for row in self.compared] for name in self.common]
         rounded = np.round(means, DECIMALS)  # aeon's ranks know no ties but equal bits
@@ -133,7 +133,7 @@ class Analysis:
         return {row.name: int(n) for row, n in zip(self.compared, best, strict=True)}
 
     @cached_property
-    def p_values(self) -> NDArray[np.float64]:
+    def p_values(self) -> Floats64:
         """Between all compared rows; Holm over all pairs."""
         return pairwise_p(self.scores)
 

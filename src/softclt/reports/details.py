@@ -105,11 +105,8 @@ def groups_section(analysis: Analysis, name: str) -> Section | None:
                 if one is None:
                     cells.append(Cell(""))
                     continue
-                around = (
-                    ""
-                    if math.isnan(one.low)
-                    else f" ({metric.difference(one.low)} to {metric.difference(one.high)})"
-                )
+                around = f" ({metric.difference(one.low)} to {metric.difference(one.high)})"
+                around = "" if math.isnan(one.low) else around
                 cells.append(number(metric.difference(one.mean) + around, one.mean))
             lines.append(Line(tuple(cells), row_kind(row)))
         notes = [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softclt.data import SeriesTable
+from softclt.optional import needed
 from softclt.reports.packing import PackedSeries, pack_series, to_base64
 from softclt.reports.projection import kept_neighbours, nearest_neighbours, place, standardise
 from softclt.validation import Floats
@@ -119,12 +120,8 @@ def _column_data(name: str, column: "pd.Series[Any]") -> dict[str, Any]:
 
 
 def _render(facts: dict[str, Any], data: dict[str, Any]) -> str:
-    try:
+    with needed("the page needs jinja2: pip install 'softclt[report]'"):
         from jinja2 import Environment, FileSystemLoader
-    except ImportError:
-        raise ModuleNotFoundError(
-            "the page needs jinja2: pip install 'softclt[report]'", name="jinja2"
-        ) from None
     templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
     # Inside a script element "<" could end it; as an escape it is the same JSON.
     text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from softclt.data import SeriesTable
-from softclt.data.labels import Ints
 from softclt.data.partial_labels import PartialLabels
 from softclt.few_labels import LabelStudy, Predictions
 from softclt.few_labels.study import GAIN_TOO_WIDE
@@ -16,6 +15,7 @@ from softclt.reports.labelling_figures import (
     curve_figure,
     series_figure,
 )
+from softclt.validation import Ints
 
 MORE = 10  # labels whose worth is told
 DOUBTED = 20  # given labels that the page names at most

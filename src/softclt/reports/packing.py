@@ -84,13 +84,6 @@ def quantise(X: Floats, steps: int) -> PackedSeries:
     return PackedSeries(codes, low, high, steps)
 
 
-def unpack(packed: PackedSeries) -> Floats:
-    """The values that a page shows, ``(N, D, P)``."""
-    shares = (packed.codes.astype(np.float64) - 1) / LEVELS
-    values = packed.low[..., None] + shares * (packed.high - packed.low)[..., None]
-    return np.where(packed.codes == 0, np.nan, values)
-
-
 def to_base64(array: NDArray[Any], dtype: str) -> str:
     """Values as ``dtype``, such as ``"<u2"``, row by row, in base64."""
     return base64.b64encode(np.ascontiguousarray(array, dtype=dtype).tobytes()).decode("ascii")

@@ -5,18 +5,15 @@ import re
 from importlib.resources import files
 from typing import Any
 
+from softclt.optional import needed
 from softclt.reports.document import Cell, Document, Picture
 from softclt.reports.pictures import inline_svg
 
 
 def html(document: Document) -> str:
     """The text of the page."""
-    try:
+    with needed("a page needs jinja2: pip install 'softclt[report]', or write .md"):
         import jinja2
-    except ImportError:
-        raise ModuleNotFoundError(
-            "a page needs jinja2: pip install 'softclt[report]', or write .md", name="jinja2"
-        ) from None
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

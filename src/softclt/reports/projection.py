@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softclt.validation import Floats, check_choice
+from softclt.optional import needed
+from softclt.validation import Floats, Ints, check_choice
 
 PROJECTIONS = ("auto", "tsne", "pca", "umap")
 TSNE_AT_MOST = 10_000  # series that "auto" gives to t-SNE: about a minute on one core
@@ -74,18 +74,15 @@ def _principal_axes(R: Floats, seed: int) -> tuple[Floats, Floats]:
 
 
 def _umap(axes: Floats, seed: int) -> Floats:
-    try:
+    with needed(
+        "projection 'umap' needs umap-learn: pip install umap-learn, or take 'tsne' or 'pca'"
+    ):
         import umap  # type: ignore[import-not-found]
-    except ImportError:
-        raise ModuleNotFoundError(
-            "projection 'umap' needs umap-learn: pip install umap-learn, or take 'tsne' or 'pca'",
-            name="umap",
-        ) from None
     learner: Any = umap.UMAP(n_neighbors=min(15, len(axes) - 1), random_state=seed, n_jobs=1)
     return np.asarray(learner.fit_transform(axes), dtype=np.float64)
 
 
-def nearest_neighbours(R: Floats, k: int) -> tuple[NDArray[np.int64], Floats]:
+def nearest_neighbours(R: Floats, k: int) -> tuple[Ints, Floats]:
     """The k nearest others of each row of ``(N, M)``: their rows and distances, both ``(N, k)``.
 
     Example:
@@ -96,16 +93,15 @@ def nearest_neighbours(R: Floats, k: int) -> tuple[NDArray[np.int64], Floats]:
     from sklearn.neighbors import NearestNeighbors
 
     k = min(k, len(R) - 1)
-    found = (
-        NearestNeighbors(n_neighbors=k, algorithm="brute").fit(R).kneighbors(return_distance=False)
-    )  # (N, k), never the row itself
+    index = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(R)
+    found = index.kneighbors(return_distance=False)  # (N, k), never the row itself
     # The search works with rounded squares; the few that it found are measured exactly.
     exact = np.stack([np.linalg.norm(R[found[:, j]] - R, axis=1) for j in range(k)], axis=1)
     order = np.argsort(exact, axis=1, kind="stable")
     return np.take_along_axis(found, order, axis=1), np.take_along_axis(exact, order, axis=1)
 
 
-def kept_neighbours(rows: NDArray[np.int64], points: Floats) -> float:
+def kept_neighbours(rows: Ints, points: Floats) -> float:
     """Share of the neighbours ``(N, k)`` that are also among the k nearest on the plane."""
     near, _ = nearest_neighbours(points, rows.shape[1])
     return float((rows[:, :, None] == near[:, None, :]).any(axis=-1).mean())

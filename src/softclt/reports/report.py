@@ -107,7 +107,8 @@ def build_report(
         analyses.append(Analysis(table, unit, interval))
     sections: list[Section | None] = []
     for analysis in analyses:
-        name = _part_name(analysis) if len(analyses) > 1 else ""
+        suite, task = analysis.table.suite or "no suite", analysis.table.task
+        name = f": {suite}, {task}" if len(analyses) > 1 else ""
         sections += _sections(analysis, name, drawn)
     if figures:
         sections.append(Section("More figures", pictures=tuple(figures)))
@@ -159,11 +160,6 @@ def _sections(analysis: Analysis, name: str, drawn: bool) -> list[Section | None
         every_set_section(analysis, name),
         pairs_section(analysis, name),
     ]
-
-
-def _part_name(analysis: Analysis) -> str:
-    table = analysis.table
-    return f": {table.suite or 'no suite'}, {table.task}"
 
 
 def _title(analyses: Sequence[Analysis]) -> str:

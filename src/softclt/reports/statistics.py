@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from softclt.validation import check_choice
+from softclt.validation import Floats64, check_choice
 
 Seeds = Mapping[int, float]
 """Score by seed."""
@@ -58,7 +58,7 @@ def paired(first: Seeds, second: Seeds) -> dict[int, float]:
     return {seed: first[seed] - second[seed] for seed in first if seed in second}
 
 
-def ranks(scores: ArrayLike, lower_is_better: bool = False) -> NDArray[np.float64]:
+def ranks(scores: ArrayLike, lower_is_better: bool = False) -> Floats64:
     """Rank of every column in its row, 1 the best; equal scores share the mean of their ranks.
 
     Args:
@@ -134,7 +134,7 @@ def wilcoxon_p(differences: Sequence[float]) -> float:
     return _exact_wilcoxon_p(values)
 
 
-def _exact_wilcoxon_p(values: NDArray[np.float64]) -> float:
+def _exact_wilcoxon_p(values: Floats64) -> float:
     """Of all ways to choose signs, the share with a sum of ranks as far out, counted by sums."""
     from scipy.stats import rankdata
 
@@ -164,7 +164,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def pairwise_p(scores: ArrayLike) -> NDArray[np.float64]:
+def pairwise_p(scores: ArrayLike) -> Floats64:
     """Wilcoxon's test between all columns, Holm's correction over all pairs.
 
     Args:

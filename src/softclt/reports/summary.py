@@ -61,8 +61,9 @@ def softness_grid(analysis: Analysis) -> Grid:
         )
         lines.append(Line(cells, row_kind(one.row)))
     tested = sum(not math.isnan(one.p) for one in differences)
+    unit = ", in points of per cent" if metric.percent else ""
     notes = [
-        f"Difference: soft minus control, paired by data set and seed{_unit(metric)}. Interval: "
+        f"Difference: soft minus control, paired by data set and seed{unit}. Interval: "
         f"{100 * LEVEL:.0f} %, {INTERVAL_WORDS[analysis.interval_method]}. Seeds: standard "
         "deviation of the mean difference from seed to seed.",
     ]
@@ -184,7 +185,3 @@ def _in_words(one: Difference, metric: Metric) -> str:
         NOTHING_SHOWN: "the interval holds 0, so no difference is shown.",
     }
     return text + said.get(verdict, f"{verdict}.")
-
-
-def _unit(metric: Metric) -> str:
-    return ", in points of per cent" if metric.percent else ""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
@@ -18,7 +17,7 @@ from softclt.probes.classifiers import probes
 from softclt.selection.criteria import criteria
 from softclt.selection.evidence import check_labels, sample_rows
 from softclt.selection.scores import criterion_of, embedding_score
-from softclt.validation import Floats
+from softclt.validation import Floats, Floats32
 
 Parameters = dict[str, Any]
 
@@ -135,7 +134,7 @@ def data_distances_key(model: RepresentationLearner) -> str:
 
 def data_distances(
     model: RepresentationLearner, X: Floats, device: str | None = None, progress: bool = False
-) -> NDArray[np.float32]:
+) -> Floats32:
     """Distances between the series that criteria look at, as a model measures them, up to scale.
 
     They are of the rows that `sample_rows` names. What takes long and was computed in training

@@ -8,15 +8,8 @@ from scipy.spatial.distance import squareform
 
 from softclt.probes.leave_one_out import leave_one_out
 from softclt.registry import Registry
-from softclt.selection.evidence import (
-    Evidence,
-    Flags,
-    Floats64,
-    centred,
-    nearest,
-    squared_distances,
-)
-from softclt.validation import Floats
+from softclt.selection.evidence import Evidence, centred, nearest, squared_distances
+from softclt.validation import Flags, Floats, Floats64
 
 #: Functions ``Evidence -> float``. Tag ``needs``: what they ask for besides the embedding, of
 #: ``labels``, ``distances`` (in data space) and ``others`` (embeddings under other seeds).

@@ -5,20 +5,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.distances.store import matrix_of
-from softclt.validation import Floats, check_distances
-
-Floats64 = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from softclt.validation import Flags, Floats, Floats64, Ints, check_distances
 
 LIMIT = 1000  # series of which pairs are looked at
 N_NEIGHBOURS = 5
 _NOTHING = 1e-6  # relative distance that float32 cannot tell from 0
 
 
-def sample_rows(n: int) -> NDArray[np.int64]:
+def sample_rows(n: int) -> Ints:
     """The rows whose pairs are looked at: all of a few series, the same 1000 of many."""
     if n <= LIMIT:
         return np.arange(n)
@@ -131,7 +127,7 @@ def _check_embedding(R: Any, name: str, n: int | None = None) -> Floats:
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
-def check_labels(y: Any, n: int) -> NDArray[np.int64]:
+def check_labels(y: Any, n: int) -> Ints:
     """Labels of n series as 0, 1, ...; there must be two kinds of them."""
     labels = np.asarray(y)
     if labels.shape != (n,):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from softclt.optional import needed
 from softclt.selection.comparison import Comparison, Member, Parameters
 
 #: What is searched if nothing is said.
@@ -20,12 +21,8 @@ def tuned(comparison: Comparison, ranges: Any, n_trials: int) -> list[Member]:
             "with search='optuna' the grid is a mapping from parameters to (low, high) or a list "
             f"of choices; got {ranges!r}"
         )
-    try:
+    with needed("search='optuna' needs optuna: pip install 'softclt[tune]', or leave `search` out"):
         optuna = import_module("optuna")
-    except ImportError:
-        raise ImportError(
-            "search='optuna' needs optuna: pip install 'softclt[tune]', or leave `search` out"
-        ) from None
     space = {name: _distribution(optuna, name, values) for name, values in ranges.items()}
     own = comparison.model.get_params(deep=False)
     sampler = optuna.samplers.TPESampler(seed=comparison.seeds[0])

@@ -1,7 +1,6 @@
 """Anomaly detection of KPI and Yahoo kind: score every step, raise alarms, count them in time."""
 
 import inspect
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from softclt.anomaly.protocol import judge, prepare_all
 from softclt.anomaly.scorers import scorers
 from softclt.data import AnomalyData, Dataset
 from softclt.identity import settings_key
-from softclt.tasks.evaluation import Outcome, tasks
+from softclt.tasks.evaluation import Clock, Outcome, tasks
 from softclt.tasks.kept import kept, load_once
 from softclt.validation import Floats, check_choice, check_range
 
@@ -75,17 +74,15 @@ def run(
     if not drawn and key in found:
         return found[key]
     delay = data.meta["delay"] if delay is None else delay
-    start = time.perf_counter()
+    clock = Clock()
     series = prepare_all(data)
-    seconds = {"prepare": time.perf_counter() - start}
+    clock.lap("prepare")
     others: Sequence[Floats] | None = None
     if setting == "cold":
         others = list(load_once(trained_on, "train").X_train) if reads_model else []
     if reads_model:
-        start = time.perf_counter()
         model.fit([one.training for one in series] if others is None else others)
-        seconds["fit"] = time.perf_counter() - start
-    start = time.perf_counter()
+        clock.lap("fit")
     judged = judge(
         series,
         scorer=scorer,
@@ -98,13 +95,12 @@ def run(
         context=context,
         random_state=model.get_params(deep=False).get("random_state"),
     )
-    seconds["score"] = time.perf_counter() - start
-    start = time.perf_counter()
+    clock.lap("score")
     metrics = delay_adjusted(judged, delay)
     if vus:
         metrics |= {"pr_auc": point_pr_auc(judged), "vus_pr": vus_pr(judged)}
-    seconds["metrics"] = time.perf_counter() - start
-    outcome = Outcome(metrics, seconds, probe=scorer)
+    clock.lap("metrics")
+    outcome = Outcome(metrics, clock.seconds, probe=scorer)
     if not drawn:
         found[key] = outcome
     return outcome

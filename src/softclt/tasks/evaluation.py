@@ -4,6 +4,7 @@ import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any
 
 from sklearn.base import clone
@@ -23,6 +24,19 @@ class Outcome:
     metrics: dict[str, float]
     seconds: dict[str, float]
     probe: str = ""
+
+
+class Clock:
+    """Wall time by phase."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        """Give the time since the last lap a name."""
+        now = time.perf_counter()
+        self.seconds[name], self._last = now - self._last, now
 
 
 @dataclass(frozen=True)
@@ -45,14 +59,21 @@ class Reading:
     def run(self, model: Any, data: Dataset, **options: Any) -> Outcome:
         """The whole task on one unfitted model."""
         self.check(data, **options)
-        X_train, X_test = self.series(data)
-        start = time.perf_counter()
-        model.fit(X_train)
-        fitted = time.perf_counter()
-        R_train, R_test = model.transform(X_train), model.transform(X_test)  # (N, M) each
-        seconds = {"fit": fitted - start, "encode": time.perf_counter() - fitted}
+        R_train, R_test, seconds = fit_and_embed(model, *self.series(data))
         outcome = self.score(R_train, R_test, data.y_train, data.y_test, **options)
         return replace(outcome, seconds=seconds | outcome.seconds)
+
+
+def fit_and_embed(
+    model: Any, X_train: Floats, X_test: Floats
+) -> tuple[Floats, Floats, dict[str, float]]:
+    """Embeddings ``(N, M)`` by a model that learns from the training series, and what it took."""
+    clock = Clock()
+    model.fit(X_train)
+    clock.lap("fit")
+    R_train, R_test = model.transform(X_train), model.transform(X_test)
+    clock.lap("encode")
+    return R_train, R_test, clock.seconds
 
 
 #: Functions ``(model, data, **options) -> Outcome``; they fit the unfitted model themselves. Tag
@@ -64,6 +85,25 @@ tasks: Registry[Callable[..., Outcome]] = Registry("task")
 
 #: ``(models, data, **options)``: the outcomes of a task on several unfitted models.
 Together = Callable[..., list[Outcome]]
+
+
+def of_several(name: str, **tags: Any) -> Callable[[Together], Together]:
+    """Decorator that registers a task which is written for several models at once.
+
+    Of one model, it is the same with a list of one.
+    """
+
+    def enter(together: Together) -> Together:
+        @wraps(together)  # options and their defaults are read off the function for several
+        def run(model: Any, data: Dataset, **options: Any) -> Outcome:
+            (outcome,) = together([model], data, **options)
+            return outcome
+
+        tasks.register(name, together=together, **tags)(run)
+        return together
+
+    return enter
+
 
 TAU_CHOICES = ("default", "hard", "fixed", "train", "unlabelled", "oracle", "none")
 _TAUS = ("tau_instance", "tau_temporal")
@@ -99,23 +139,23 @@ def evaluate(
     blank = describe(task, model, data, seed, tau_choice=tau_choice, **options)
     model = seeded_clone(model, blank.seed)
     outcome = tasks[task](model, load(data) if isinstance(data, str) else data, **options)
-    return of_outcome(blank, outcome, model)
+    return filled(blank, outcome, device_of(model))
 
 
-def of_outcome(blank: Result, outcome: Outcome, model: Any, trained_together: int = 1) -> Result:
-    """The result of a run that `describe` announced, of a model that it has fitted."""
+def filled(blank: Result, outcome: Outcome, device: str, trained_together: int = 1) -> Result:
+    """The result of a run that `describe` announced."""
     return replace(
         blank,
         metrics=outcome.metrics,
         seconds=outcome.seconds,
         probe=outcome.probe,
-        device=_device_of(model),
+        device=device,
         trained_together=trained_together,
         created=utc_now(),
     )
 
 
-def _device_of(model: Any) -> str:
+def device_of(model: Any) -> str:
     """Where a model trains, whether a task has fitted itself or a copy of it."""
     if isinstance(model, RepresentationLearner):
         return str(model._torch_device())

@@ -9,14 +9,14 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from softclt.data.draws import RULES, draw_labels, load_rows
-from softclt.data.labels import UNLABELLED, Ints
+from softclt.data.labels import UNLABELLED
 from softclt.few_labels.classifier import SemiSupervisedClassifier, fit_classifiers
 from softclt.identity import settings_key
 from softclt.methods import RepresentationLearner, fit_many, methods
 from softclt.methods.labelled import LabelLearner
 from softclt.probes.classifiers import probes
 from softclt.tasks.evaluation import method_name
-from softclt.validation import Floats, check_choice, check_random_state_seed
+from softclt.validation import Floats, Ints, check_choice, check_random_state_seed
 
 AUTO, PROBE = "auto", "svm"
 FINE_TUNE = "fine-tune"

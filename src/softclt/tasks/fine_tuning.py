@@ -6,13 +6,12 @@ from functools import partial
 
 import numpy as np
 
-from softclt.data.labels import Ints
 from softclt.data.partial_labels import read_labels
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.learner import RepresentationLearner
 from softclt.methods.supervised import Lesson, class_probabilities, fit_classifiers_together
 from softclt.tasks.few_labels import Predict
-from softclt.validation import Floats
+from softclt.validation import Floats, Ints
 
 STEPS = (200, 600, 1800)
 

@@ -4,7 +4,6 @@ Beside every score stand those of the last value, of the last day and of a ridge
 themselves, so that a reader sees whether learning helped.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,11 +21,9 @@ from softclt.forecasting.protocol import (
     read_horizons,
     repeat_last,
 )
-from softclt.tasks.evaluation import Outcome, tasks
+from softclt.tasks.evaluation import Clock, Outcome, tasks
 from softclt.tasks.kept import kept
 from softclt.validation import check_range
-
-# Scores of what does not learn, by data and settings: the same beside every model and seed.
 
 
 @tasks.register(
@@ -59,8 +56,8 @@ def run(
     check_range(context, "context", 1)
     prepared = prepare(data)
     y, parts = prepared.y, prepared.parts
-    key = data.fingerprint, wanted, context
-    clock = _Clock()
+    key = data.fingerprint, wanted, context  # scores of what does not learn: for all models
+    clock = Clock()
     baselines: dict[Any, dict[str, float]] = kept().setdefault("forecasts", {})
     if key not in baselines:  # first, as it refuses horizons that do not fit
         baselines[key] = _baselines(prepared, wanted, context)
@@ -92,7 +89,9 @@ def _baselines(prepared: Prepared, horizons: Sequence[int], context: int) -> dic
 
 def _named(prefix: str, scores: Mapping[int, Score]) -> dict[str, float]:
     """Means over horizons, then each of them, shortest first."""
-    named = {f"{prefix}{m}": _mean(getattr(s, m) for s in scores.values()) for m in _METRICS}
+    named = {
+        f"{prefix}{m}": float(np.mean([getattr(s, m) for s in scores.values()])) for m in _METRICS
+    }
     for horizon in sorted(scores):
         for metric in _METRICS:
             named[f"{prefix}{horizon}.{metric}"] = float(getattr(scores[horizon], metric))
@@ -100,20 +99,3 @@ def _named(prefix: str, scores: Mapping[int, Score]) -> dict[str, float]:
 
 
 _METRICS = ("mse", "mae")
-
-
-def _mean(values: Any) -> float:
-    return float(np.mean(list(values)))
-
-
-class _Clock:
-    """Wall time by phase."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        """Give the time since the last lap a name."""
-        now = time.perf_counter()
-        self.seconds[name], self._last = now - self._last, now

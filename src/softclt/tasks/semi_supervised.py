@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from softclt.data import Dataset
-from softclt.data.labels import Ints
 from softclt.probes.scores import label_metrics
 from softclt.tasks.classification import check
-from softclt.tasks.evaluation import Outcome, tasks
+from softclt.tasks.evaluation import Outcome, of_several
 from softclt.tasks.few_labels import (
     AUTO,
     Shown,
@@ -25,11 +24,13 @@ from softclt.tasks.few_labels import (
     seed_of,
 )
 from softclt.tasks.scaling import protocol_scaling
+from softclt.validation import Ints
 
 METRICS = ("accuracy", "f1_macro", "f1_weighted")
 
 
-def run_many(
+@of_several("semi_supervised", metric="1.accuracy")
+def run(
     models: Sequence[Any],
     data: Dataset,
     *,
@@ -39,7 +40,22 @@ def run_many(
     draw: int | None = None,
     rows: str | None = None,
 ) -> list[Outcome]:
-    """`run` of several models; on a GPU, what can be trained side by side is."""
+    """Fit models on all training series without labels, once; classify from each share of them.
+
+    Metrics: ``1.accuracy``, ``1.f1_macro``, ``1.f1_weighted`` and so on, on the whole test part.
+
+    Args:
+        models: Unfitted estimators; on a GPU, what can be trained side by side is.
+        data: A data set with labels in both parts.
+        shares: Per cents of the training series that show their labels.
+        rule: ``"stratified"``, by the seed; or ``"plain"``, the one draw of the older papers. See
+            `softclt.data.draw_labels`.
+        classifier: ``"svm"``, ``"ridge"``, ``"linear"`` or ``"knn"`` read the embedding;
+            ``"fine-tune"`` and ``"linear-probe"`` go on training the network. ``"auto"`` is the
+            method's own, an SVM for methods without one.
+        draw: Seed of the draw; the model's random_state if None.
+        rows: A file of `softclt.data.save_rows`, whose rows are taken instead of a draw.
+    """
     check(data)
     assert data.y_train is not None
     assert data.y_test is not None
@@ -57,45 +73,6 @@ def run_many(
             metrics |= {f"{name}.{metric}": found[metric] for metric in METRICS}
         outcomes.append(Outcome(metrics, seconds, probe=classifier_for(model, classifier)))
     return outcomes
-
-
-@tasks.register("semi_supervised", metric="1.accuracy", together=run_many)
-def run(
-    model: Any,
-    data: Dataset,
-    *,
-    shares: Sequence[float] = (1, 5),
-    rule: str = "stratified",
-    classifier: str = AUTO,
-    draw: int | None = None,
-    rows: str | None = None,
-) -> Outcome:
-    """Fit ``model`` on all training series without labels, once; classify from each share of them.
-
-    Metrics: ``1.accuracy``, ``1.f1_macro``, ``1.f1_weighted`` and so on, on the whole test part.
-
-    Args:
-        model: An unfitted estimator.
-        data: A data set with labels in both parts.
-        shares: Per cents of the training series that show their labels.
-        rule: ``"stratified"``, by the seed; or ``"plain"``, the one draw of the older papers. See
-            `softclt.data.draw_labels`.
-        classifier: ``"svm"``, ``"ridge"``, ``"linear"`` or ``"knn"`` read the embedding;
-            ``"fine-tune"`` and ``"linear-probe"`` go on training the network. ``"auto"`` is the
-            method's own, an SVM for methods without one.
-        draw: Seed of the draw; the model's random_state if None.
-        rows: A file of `softclt.data.save_rows`, whose rows are taken instead of a draw.
-    """
-    (outcome,) = run_many(
-        [model],
-        data,
-        shares=shares,
-        rule=rule,
-        classifier=classifier,
-        draw=draw,
-        rows=rows,
-    )
-    return outcome
 
 
 def predict_from(

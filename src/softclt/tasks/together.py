@@ -12,15 +12,16 @@ from softclt.data import Dataset, load
 from softclt.identity import settings_key
 from softclt.methods import EmbeddingEnsemble, fit_many
 from softclt.methods.learner import RepresentationLearner
-from softclt.persistence import utc_now
 from softclt.tasks.evaluation import (
     Outcome,
     Reading,
     Together,
     announce,
     describe,
+    device_of,
     evaluate,
-    of_outcome,
+    filled,
+    fit_and_embed,
     seeded_clone,
     tasks,
 )
@@ -54,6 +55,11 @@ class Embedded:
     def n_bytes(self) -> int:
         """Memory that the embeddings take."""
         return int(self.R_train.nbytes + self.R_test.nbytes)
+
+    def result(self, blank: Result, outcome: Outcome) -> Result:
+        """The line of a run in which a probe has read these embeddings."""
+        whole = replace(outcome, seconds=self.seconds | outcome.seconds)
+        return filled(blank, whole, self.device, self.trained_together)
 
 
 def evaluate_many(
@@ -98,10 +104,10 @@ def evaluate_many(
         own = [seeded_clone(model, seed) for model, seed in pairs]
         outcomes = together(own, data, **options)
         return [
-            of_outcome(
+            filled(
                 describe(task, model, data, seed, tau_choice=tau_choice, **options),
                 outcome,
-                fitted,
+                device_of(fitted),
                 len(pairs),
             )
             for (model, seed), fitted, outcome in zip(pairs, own, outcomes, strict=True)
@@ -119,21 +125,8 @@ def evaluate_many(
     for blank, embedded in zip(blanks, embed(clones, *reading.series(data)), strict=True):
         y_train, y_test = data.y_train, data.y_test
         outcome = reading.score(embedded.R_train, embedded.R_test, y_train, y_test, **options)
-        results.append(filled(blank, embedded, outcome))
+        results.append(embedded.result(blank, outcome))
     return results
-
-
-def filled(blank: Result, embedded: Embedded, outcome: Outcome) -> Result:
-    """The result of a run that `describe` announced."""
-    return replace(
-        blank,
-        metrics=outcome.metrics,
-        seconds=embedded.seconds | outcome.seconds,
-        probe=outcome.probe,
-        device=embedded.device,
-        trained_together=embedded.trained_together,
-        created=utc_now(),
-    )
 
 
 def embed(models: Sequence[Any], X_train: Floats, X_test: Floats) -> list[Embedded]:
@@ -161,12 +154,9 @@ def embed(models: Sequence[Any], X_train: Floats, X_test: Floats) -> list[Embedd
             results.append(_embed_alone(model, X_train, X_test))
             continue
         keys = [training_of(learner) for learner in own]
-        R_train, R_test = (
-            _side_by_side(
-                [seen[k][0][side][m.pooling, m.layers] for k, m in zip(keys, own, strict=True)]
-            )
-            for side in range(2)
-        )
+        pairs = zip(keys, own, strict=True)
+        read = [[part[m.pooling, m.layers] for part in seen[k][0]] for k, m in pairs]
+        R_train, R_test = map(_side_by_side, zip(*read, strict=True))
         shares = {
             "fit": len(own) * seconds / together,
             "encode": sum(seen[key][1] for key in keys),
@@ -175,7 +165,7 @@ def embed(models: Sequence[Any], X_train: Floats, X_test: Floats) -> list[Embedd
     return results
 
 
-def _side_by_side(embeddings: list[Floats]) -> Floats:
+def _side_by_side(embeddings: Sequence[Floats]) -> Floats:
     return embeddings[0] if len(embeddings) == 1 else np.concatenate(embeddings, axis=-1)
 
 
@@ -211,9 +201,5 @@ def _trained(
 
 
 def _embed_alone(model: Any, X_train: Floats, X_test: Floats) -> Embedded:
-    start = time.perf_counter()
-    model = clone(model).fit(X_train)
-    fitted = time.perf_counter()
-    R_train, R_test = model.transform(X_train), model.transform(X_test)
-    seconds = {"fit": fitted - start, "encode": time.perf_counter() - fitted}
-    return Embedded(R_train, R_test, seconds, 1, str(getattr(model, "device_", "cpu")))
+    model = clone(model)
+    return Embedded(*fit_and_embed(model, X_train, X_test), 1, device_of(model))

@@ -16,14 +16,13 @@ import numpy as np
 from sklearn.base import clone
 
 from softclt.data import Dataset, ValidatedDataset
-from softclt.data.labels import Ints
 from softclt.methods import fit_many
 from softclt.methods.channels import one_by_one, transform_channels, with_channels
 from softclt.methods.learner import RepresentationLearner
 from softclt.probes.classifiers import probes
 from softclt.probes.scores import label_metrics
 from softclt.tasks.classification import check
-from softclt.tasks.evaluation import Outcome, tasks
+from softclt.tasks.evaluation import Outcome, of_several
 from softclt.tasks.few_labels import (
     AUTO,
     FINE_TUNE,
@@ -42,7 +41,7 @@ from softclt.tasks.fine_tuning import STEPS, Target, fine_tune
 from softclt.tasks.kept import keeping, kept, load_once
 from softclt.tasks.scaling import standardise_by_training
 from softclt.tasks.together import training_of
-from softclt.validation import Floats, check_choice, check_range
+from softclt.validation import Floats, Ints, check_choice, check_range
 
 MODES = (FINE_TUNE, "probe", "direct")
 _METRICS = {"accuracy": "accuracy", "precision": "precision", "recall": "recall", "f1": "f1_macro"}
@@ -51,8 +50,9 @@ _SPARED = 5  # one of so many labels of a class chooses, where a set has no part
 _AT_MOST = 256  # models that are kept for the next target; the oldest go first
 
 
+@of_several("transfer")
 @keeping()
-def run_many(
+def run(
     models: Sequence[Any],
     data: Dataset,
     *,
@@ -64,7 +64,29 @@ def run_many(
     steps: Sequence[int] = STEPS,
     draw: int | None = None,
 ) -> list[Outcome]:
-    """`run` of several models; on a GPU, what can be trained side by side is."""
+    """Fit models without labels on a source, then classify the test part of ``data``.
+
+    Metrics: ``accuracy``, and ``precision``, ``recall`` and ``f1`` as means over classes; after
+    fine-tuning ``epochs``, what the validation part chose. With several sources their means, and
+    before the same names that of each source, e.g. ``HAR-A.accuracy``; with several shares each
+    share before these, ``10.accuracy``.
+
+    Args:
+        models: Unfitted methods of this library; on a GPU, what can be trained side by side is.
+        data: The target, with labels in both parts.
+        source: A data set's name; or several, of which the target itself is left out.
+        mode: ``"fine-tune"``: all weights go on learning from the target's labels. ``"probe"``: a
+            classifier reads the frozen embedding. ``"direct"``: nothing is learned from the target;
+            a classifier learns from labels of the source, which needs the same channels and
+            classes.
+        share: Per cent of labels that are known: of the target's training and validation part; in
+            the mode ``"direct"`` of the source.
+        rule: See `softclt.data.draw_labels`.
+        classifier: Of the modes ``"probe"`` and ``"direct"``; see the task semi_supervised.
+        steps: Numbers of steps of fine-tuning from which the validation part chooses; a fifth of
+            the known labels of each class where the set has no such part.
+        draw: Seed of the draws of labels; the model's random_state if None.
+    """
     check(data)
     check_choice(mode, MODES, "mode")
     for n_steps in steps:
@@ -114,56 +136,6 @@ def _check_model(model: Any, mode: str) -> None:
             f"{type(model).__name__} learns nothing without labels, and those of the source are "
             "other classes; use mode='direct', or a method that learns without"
         )
-
-
-@tasks.register("transfer", together=run_many)
-def run(
-    model: Any,
-    data: Dataset,
-    *,
-    source: str | Sequence[str] = "ucr/FordA",
-    mode: str = FINE_TUNE,
-    share: float | Sequence[float] = 100,
-    rule: str = "stratified",
-    classifier: str = AUTO,
-    steps: Sequence[int] = STEPS,
-    draw: int | None = None,
-) -> Outcome:
-    """Fit ``model`` without labels on a source, then classify the test part of ``data``.
-
-    Metrics: ``accuracy``, and ``precision``, ``recall`` and ``f1`` as means over classes; after
-    fine-tuning ``epochs``, what the validation part chose. With several sources their means, and
-    before the same names that of each source, e.g. ``HAR-A.accuracy``; with several shares each
-    share before these, ``10.accuracy``.
-
-    Args:
-        model: An unfitted method of this library.
-        data: The target, with labels in both parts.
-        source: A data set's name; or several, of which the target itself is left out.
-        mode: ``"fine-tune"``: all weights go on learning from the target's labels. ``"probe"``: a
-            classifier reads the frozen embedding. ``"direct"``: nothing is learned from the target;
-            a classifier learns from labels of the source, which needs the same channels and
-            classes.
-        share: Per cent of labels that are known: of the target's training and validation part; in
-            the mode ``"direct"`` of the source.
-        rule: See `softclt.data.draw_labels`.
-        classifier: Of the modes ``"probe"`` and ``"direct"``; see the task semi_supervised.
-        steps: Numbers of steps of fine-tuning from which the validation part chooses; a fifth of
-            the known labels of each class where the set has no such part.
-        draw: Seed of the draws of labels; the model's random_state if None.
-    """
-    (outcome,) = run_many(
-        [model],
-        data,
-        source=source,
-        mode=mode,
-        share=share,
-        rule=rule,
-        classifier=classifier,
-        steps=steps,
-        draw=draw,
-    )
-    return outcome
 
 
 class _Pair:

@@ -6,15 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from softclt.data.preparation import Float32s, centre
+from softclt.data.preparation import centre
 from softclt.data.sources.sections import StreamedSeries
 from softclt.training.distributed import Group
 from softclt.training.order import rows_of_batch, set_of_step
-
-Ints = NDArray[np.int64]
+from softclt.validation import Floats32, Ints
 
 _BUNDLE = 2**28  # bytes of series that are read together and permuted
 _MOST_BUNDLED = 2**18  # series of a bundle, whose order each model keeps
@@ -65,15 +63,11 @@ class Feed:
         rows = rows_of_batch(seed, number, len(own), b, self._shards[k], at_once)
         return rows + int(self.starts[k])
 
-    def take(self, rows: Ints) -> tuple[Float32s, bool]:
+    def take(self, rows: Ints) -> tuple[Floats32, bool]:
         """Values of rows of one set ``(B, D, T)``, and whether the set misses nothing."""
-        k = self.set_of(rows)
+        k = int(np.searchsorted(self.starts, rows[0], side="right")) - 1
         x = self.sets[k].take(rows - self.starts[k])
         return (x if self.sets[k].complete else centre(x)), self.sets[k].complete
-
-    def set_of(self, rows: Ints) -> int:
-        """The set that rows are from."""
-        return int(np.searchsorted(self.starts, rows[0], side="right")) - 1
 
     def _counts(self, batch_size: int) -> list[int]:
         return [len(own) // min(batch_size, len(own)) for own in self.sets]

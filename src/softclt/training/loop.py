@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.encoders import Encoder
@@ -22,6 +21,7 @@ from softclt.training.feed import FedBatch, Feed, Fetcher
 from softclt.training.randomness import StepDraws, Stream, batch_rows, stream_keys
 from softclt.training.schedules import LearningRates, RateFactors
 from softclt.training.state import TrainingState
+from softclt.validation import Ints
 
 PRECISIONS = {"auto": torch.float32, "float32": torch.float32, "float64": torch.float64}
 HALF_PRECISION = "bfloat16"  # float32 weights, bfloat16 arithmetic where it is safe
@@ -113,7 +113,7 @@ class Course:
     repeats: bool = False
     times: Tensor | None = None
     labels: Tensor | None = None
-    rows: Callable[[int, int, int], NDArray[np.int64]] | None = None
+    rows: Callable[[int, int, int], Ints] | None = None
     apart: bool = False
 
     @property
@@ -301,7 +301,7 @@ class _Stepper:
         self.index.copy_(self.rows[step - self.rows_from])
         return self.index
 
-    def _rows_of(self, seed: int, step: int) -> NDArray[np.int64]:
+    def _rows_of(self, seed: int, step: int) -> Ints:
         if self.task.rows is not None:
             return self.task.rows(seed, step, self.batch_size)
         return batch_rows(seed, step, self.n, self.batch_size)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.training.randomness import Stream, numpy_generator
+from softclt.validation import Ints
 
 _ROWS = 1024  # of a matrix that are looked at together
 
@@ -57,7 +57,7 @@ class NeighbourRows:
                 counts[part] = found.shape[1]
         self.nearest, self.counts = nearest, counts
 
-    def __call__(self, seed: int, step: int, size: int) -> NDArray[np.int64]:
+    def __call__(self, seed: int, step: int, size: int) -> Ints:
         """Rows ``(size,)`` of a batch; ``size`` is at most the number of series."""
         rng = numpy_generator(Stream.ORDER, seed, step, 1)
         chosen: list[int] = []
@@ -77,7 +77,7 @@ class NeighbourRows:
         return np.array(chosen)
 
 
-def _nearest(distances: Tensor, k: int) -> NDArray[np.int64]:
+def _nearest(distances: Tensor, k: int) -> Ints:
     """Of each series, the nearest others ``(N, min(k, N - 1))``."""
     found = []
     for start in range(0, len(distances), _ROWS):
@@ -85,5 +85,5 @@ def _nearest(distances: Tensor, k: int) -> NDArray[np.int64]:
         own = torch.arange(len(part), device=part.device)
         part[own, own + start] = torch.inf
         found.append(part.topk(min(k, len(distances) - 1), largest=False).indices)
-    nearest: NDArray[np.int64] = torch.cat(found).cpu().numpy()
+    nearest: Ints = torch.cat(found).cpu().numpy()
     return nearest

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softclt.training.randomness import Stream, batch_rows, numpy_generator
-
-Ints = NDArray[np.int64]
+from softclt.validation import Ints
 
 KEPT = 2**20  # series whose order is drawn whole, as for arrays in memory
 _ROUNDS = 6

@@ -5,15 +5,10 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from softclt.validation import Floats
-
-Values = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Steps = NDArray[np.int64]
+from softclt.validation import Flags, Floats, Floats64
 
 _FLAT = 1e-12  # range of values, relative to their size, that is nothing but rounding
 
@@ -50,24 +45,24 @@ class ChannelScorer(ABC, BaseEstimator):  # type: ignore[misc]
                     self.centre_[d], self.spread_[d] = known.mean(), known.std()
         return self
 
-    def score(self, series: Floats) -> Values:
+    def score(self, series: Floats) -> Floats64:
         """Scores ``(T,)`` of a series ``(D, T)``, higher is stranger; NaN where there is none."""
         return self._strongest(self._scores(self._checked(series)))
 
-    def _strongest(self, scores: Values) -> Values:
+    def _strongest(self, scores: Floats64) -> Floats64:
         """One score ``(T,)`` of the scores ``(D, T)`` of all channels."""
         scores = (scores - self.centre_[:, None]) / self.spread_[:, None]
         best = np.where(np.isnan(scores), -np.inf, scores).max(axis=0)
         return np.where(best == -np.inf, np.nan, best)
 
-    def _checked(self, series: Floats) -> Values:
+    def _checked(self, series: Floats) -> Floats64:
         check_is_fitted(self, "n_channels_")
         x = as_channels(series)
         if len(x) != self.n_channels_:
             raise ValueError(f"series has {len(x)} channels; it was fitted on {self.n_channels_}")
         return x
 
-    def _scores(self, x: Values) -> Values:
+    def _scores(self, x: Floats64) -> Floats64:
         """Scores of each channel by itself, ``(D, T)``."""
         scores = np.full(x.shape, np.nan)
         for d, values in enumerate(x):
@@ -77,12 +72,12 @@ class ChannelScorer(ABC, BaseEstimator):  # type: ignore[misc]
                 scores[d, seen] = self._score_channel(d, filled)[seen]
         return scores
 
-    def _learn(self, series: list[Values]) -> None:
+    def _learn(self, series: list[Floats64]) -> None:
         """Learn what is normal in series ``(D, T_i)`` that may have gaps."""
         return
 
     @abstractmethod
-    def _score_channel(self, channel: int, x: Values) -> Values:
+    def _score_channel(self, channel: int, x: Floats64) -> Floats64:
         """Scores ``(T,)`` of one channel ``(T,)`` with at least one value."""
 
 
@@ -99,11 +94,11 @@ class ChannelDetector(ChannelScorer):
         return np.logical_or.reduce(found) if found else np.zeros(series.shape[-1], bool)
 
     @abstractmethod
-    def _detect_channel(self, channel: int, x: Values) -> Flags:
+    def _detect_channel(self, channel: int, x: Floats64) -> Flags:
         """Decisions ``(T,)`` for one channel ``(T,)`` with at least one value."""
 
 
-def as_channels(series: Floats) -> Values:
+def as_channels(series: Floats) -> Floats64:
     """A series ``(D, T)`` in float64, or a clear refusal."""
     x = np.asarray(series, np.float64)
     if x.ndim != 2 or not x.size:
@@ -116,7 +111,7 @@ def as_channels(series: Floats) -> Values:
     return x
 
 
-def without_gaps(x: Values) -> Values:
+def without_gaps(x: Floats64) -> Floats64:
     """Values ``(T,)`` with straight lines across the gaps, the nearest value at the ends."""
     seen = ~np.isnan(x)
     if seen.all():
@@ -125,12 +120,12 @@ def without_gaps(x: Values) -> Values:
     return np.asarray(np.interp(steps, steps[seen], x[seen]))
 
 
-def is_flat(x: Values) -> bool:
+def is_flat(x: Floats64) -> bool:
     """Whether values differ by no more than rounding."""
     return bool(np.ptp(x) <= _FLAT * np.abs(x).max())
 
 
-def trailing_mean(x: Values, n: int) -> Values:
+def trailing_mean(x: Floats64, n: int) -> Floats64:
     """Mean of each value and the ``n - 1`` before it along the last axis; of fewer at the start."""
     sums = np.cumsum(x, axis=-1)
     sums[..., n:] -= np.cumsum(x, axis=-1)[..., :-n]

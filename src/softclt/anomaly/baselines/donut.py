@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_
 
-from softclt.anomaly.baselines.channels import ChannelScorer, Values, is_flat
+from softclt.anomaly.baselines.channels import ChannelScorer, is_flat
 from softclt.anomaly.scorers import scorers
-from softclt.validation import check_random_state_seed, check_range
+from softclt.validation import Floats64, check_random_state_seed, check_range
 
 LEAST_STD = 1e-4
 WEIGHT_PENALTY = 1e-3  # of the hidden layers
@@ -75,7 +75,7 @@ class Donut(ChannelScorer):
         self.n_imputations, self.n_samples = n_imputations, n_samples
         self.random_state = random_state
 
-    def _learn(self, series: list[Values]) -> None:
+    def _learn(self, series: list[Floats64]) -> None:
         for name in ("window", "hidden", "latent", "batch_size", "n_samples"):
             check_range(getattr(self, name), name, 1)
         check_range(self.missing_rate, "missing_rate", 0, 0.99)
@@ -87,7 +87,7 @@ class Donut(ChannelScorer):
             self.scales_.append(_scale(np.concatenate(runs)))
             self.models_.append(self._train(runs, d))
 
-    def _train(self, runs: list[Values], channel: int) -> "_VAE":
+    def _train(self, runs: list[Floats64], channel: int) -> "_VAE":
         x, starts = self._windows(runs, channel)
         random = self._random(channel)
         model = _VAE(self.window, self.hidden, self.latent, random)
@@ -110,7 +110,7 @@ class Donut(ChannelScorer):
             rates.step()
         return model.requires_grad_(False)
 
-    def _windows(self, runs: list[Values], channel: int) -> tuple[Tensor, Tensor]:
+    def _windows(self, runs: list[Floats64], channel: int) -> tuple[Tensor, Tensor]:
         """All runs in one row, and where windows with at least one value start."""
         mean, std = self.scales_[channel]
         starts, before = [], 0
@@ -132,7 +132,7 @@ class Donut(ChannelScorer):
         state = np.random.SeedSequence([self.seed_, *counters]).generate_state(1, np.uint64)[0]
         return torch.Generator().manual_seed(int(state >> 1))
 
-    def _score_channel(self, channel: int, x: Values) -> Values:
+    def _score_channel(self, channel: int, x: Floats64) -> Floats64:
         scores = np.full(len(x), np.nan)
         if len(x) < self.window:
             return scores
@@ -204,16 +204,10 @@ class _VAE(nn.Module):
         """Minus the mean modified ELBO of a batch, with the penalty on hidden weights."""
         law = self.encode(x)
         z = _draw(law, random)
-        penalty = sum(
-            (part.weight.square().sum() for part in (*self.encoder, *self.decoder) if _dense(part)),
-            torch.zeros(()),
-        )
+        dense = [part for part in (*self.encoder, *self.decoder) if isinstance(part, nn.Linear)]
+        penalty = sum((part.weight.square().sum() for part in dense), torch.zeros(()))
         elbo = modified_elbo(x, known, z, self.decode(z), law)
         return WEIGHT_PENALTY * penalty - elbo.mean()
-
-
-def _dense(part: nn.Module) -> bool:
-    return isinstance(part, nn.Linear)
 
 
 def modified_elbo(x: Tensor, known: Tensor, z: Tensor, p_x: Normal, q_z: Normal) -> Tensor:
@@ -239,7 +233,7 @@ def _draw(law: Normal, random: torch.Generator, n: int | None = None) -> Tensor:
     return mean + std * torch.randn(shape, generator=random)
 
 
-def _scale(x: Values) -> tuple[float, float]:
+def _scale(x: Floats64) -> tuple[float, float]:
     """Mean and standard deviation of what is known; 1 for the latter where nothing changes."""
     known = x[~np.isnan(x)]
     if not len(known):

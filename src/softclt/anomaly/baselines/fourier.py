@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from softclt.anomaly.baselines.channels import ChannelDetector, Flags, Steps, Values, is_flat
+from softclt.anomaly.baselines.channels import ChannelDetector, is_flat
 from softclt.anomaly.scorers import scorers
-from softclt.validation import check_range
+from softclt.validation import Flags, Floats64, Ints, check_range
 
 SHORTEST = 3
 
@@ -39,7 +39,7 @@ class FourierResidual(ChannelDetector):
         self.n_terms, self.neighbourhood, self.threshold = n_terms, neighbourhood, threshold
         self.max_gap, self.max_region = max_gap, max_region
 
-    def _score_channel(self, channel: int, x: Values) -> Values:
+    def _score_channel(self, channel: int, x: Floats64) -> Floats64:
         check_range(self.n_terms, "n_terms", 1)
         check_range(self.neighbourhood, "neighbourhood", 1)
         if len(x) < SHORTEST:
@@ -55,10 +55,10 @@ class FourierResidual(ChannelDetector):
                 first = i
         return scores
 
-    def _detect_channel(self, channel: int, x: Values) -> Flags:
+    def _detect_channel(self, channel: int, x: Floats64) -> Flags:
         return self._score_channel(channel, x) > 0
 
-    def _outliers(self, x: Values) -> tuple[Steps, Values]:
+    def _outliers(self, x: Floats64) -> tuple[Ints, Floats64]:
         """Steps and z-scores of the local outliers."""
         miss = np.abs(x - smooth_curve(x, self.n_terms))
         suspects = np.flatnonzero(miss > miss.mean())
@@ -68,20 +68,20 @@ class FourierResidual(ChannelDetector):
         far = np.abs(z) > self.threshold
         return suspects[far], z[far]
 
-    def _from_neighbours(self, x: Values) -> Values:
+    def _from_neighbours(self, x: Floats64) -> Floats64:
         steps, half = np.arange(len(x)), self.neighbourhood // 2
         low, high = np.maximum(steps - half, 0), np.minimum(steps + half + 1, len(x))
         sums = np.concatenate([[0.0], np.cumsum(x - x.mean())])
         return np.asarray(x - x.mean() - (sums[high] - sums[low]) / (high - low))
 
-    def _joins(self, steps: Steps, z: Values, first: int, i: int) -> bool:
+    def _joins(self, steps: Ints, z: Floats64, first: int, i: int) -> bool:
         """Whether outlier i goes on with the region that began with ``first``."""
         close = steps[i] - steps[i - 1] <= self.max_gap
         short = steps[i] - steps[first] < self.max_region
         return bool(close and short and np.sign(z[i]) == np.sign(z[first]))
 
 
-def smooth_curve(x: Values, n_terms: int) -> Values:
+def smooth_curve(x: Floats64, n_terms: int) -> Floats64:
     """The sum of the first Fourier terms of values ``(T,)``, the mean being the first."""
     spectrum = np.fft.rfft(x)
     spectrum[n_terms:] = 0

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from softclt.anomaly.baselines.channels import ChannelDetector, Flags, Steps, Values, is_flat
+from softclt.anomaly.baselines.channels import ChannelDetector, is_flat
 from softclt.anomaly.scorers import scorers
-from softclt.validation import check_range
+from softclt.validation import Flags, Floats64, Ints, check_range
 
 WINDOW_SHARE = 0.0125  # of the series
 SHORTEST_WINDOW, LONGEST_WINDOW = 25, 200
@@ -42,7 +42,7 @@ class LuminolBitmap(ChannelDetector):
         self.n_bins, self.pattern = n_bins, pattern
         self.window, self.threshold = window, threshold
 
-    def _score_channel(self, channel: int, x: Values) -> Values:
+    def _score_channel(self, channel: int, x: Floats64) -> Floats64:
         check_range(self.n_bins, "n_bins", 1, 64)
         check_range(self.pattern, "pattern", 1, 8)
         window = self.window
@@ -57,18 +57,18 @@ class LuminolBitmap(ChannelDetector):
             scores[middle] = self._differences(self._patterns(x), middle, window)
         return scores
 
-    def _detect_channel(self, channel: int, x: Values) -> Flags:
+    def _detect_channel(self, channel: int, x: Floats64) -> Flags:
         scores = np.nan_to_num(self._score_channel(channel, x))
         return np.asarray(scores > self.threshold * scores.max())
 
-    def _patterns(self, x: Values) -> Steps:
+    def _patterns(self, x: Floats64) -> Ints:
         """The number of the pattern that begins at each step, ``(T - pattern + 1,)``."""
         heights = (x - x.min()) / np.ptp(x) * self.n_bins
         symbols = np.minimum(heights.astype(np.int64), self.n_bins - 1)
         runs = np.lib.stride_tricks.sliding_window_view(symbols, self.pattern)
         return np.asarray(runs @ self.n_bins ** np.arange(self.pattern))
 
-    def _differences(self, patterns: Steps, middle: Steps, window: int) -> Values:
+    def _differences(self, patterns: Ints, middle: Ints, window: int) -> Floats64:
         inside = window - self.pattern + 1  # patterns that begin and end in a window
         scores = np.zeros(len(middle))
         for pattern in np.unique(patterns):

@@ -2,15 +2,9 @@
 
 import numpy as np
 
-from softclt.anomaly.baselines.channels import (
-    ChannelDetector,
-    Flags,
-    Values,
-    is_flat,
-    trailing_mean,
-)
+from softclt.anomaly.baselines.channels import ChannelDetector, is_flat, trailing_mean
 from softclt.anomaly.scorers import scorers
-from softclt.validation import check_range
+from softclt.validation import Flags, Floats64, check_range
 
 SHORTEST = 12  # steps that the authors' library asks for
 PADDED = 5  # steps that are put behind the last one, so that it is not at the edge
@@ -50,7 +44,7 @@ class SpectralResidual(ChannelDetector):
         self.amplitude_window, self.score_window = amplitude_window, score_window
         self.threshold, self.window = threshold, window
 
-    def _score_channel(self, channel: int, x: Values) -> Values:
+    def _score_channel(self, channel: int, x: Floats64) -> Floats64:
         check_range(self.amplitude_window, "amplitude_window", 1)
         check_range(self.score_window, "score_window", 1)
         if len(x) < SHORTEST:
@@ -62,25 +56,23 @@ class SpectralResidual(ChannelDetector):
         check_range(self.window, "window", SHORTEST)
         return self._last_ratios(x, self.window)
 
-    def _detect_channel(self, channel: int, x: Values) -> Flags:
+    def _detect_channel(self, channel: int, x: Floats64) -> Flags:
         return self._score_channel(channel, x) >= self.threshold
 
-    def _last_ratios(self, x: Values, window: int) -> Values:
+    def _last_ratios(self, x: Floats64, window: int) -> Floats64:
         """The score of each step as the last of ``window`` steps, of fewer at the start."""
         scores = np.full(len(x), np.nan)
         for end in range(SHORTEST, min(window, len(x) + 1)):
             scores[end - 1] = self._ratios(x[:end])[-1]
         if len(x) >= window:
-            windows = np.lib.stride_tricks.sliding_window_view(
-                x, window
-            )  # (T - window + 1, window)
+            windows = np.lib.stride_tricks.sliding_window_view(x, window)  # (.., window)
             rows = max(1, _BLOCK // window)
             for first in range(0, len(windows), rows):
                 ratios = self._ratios(windows[first : first + rows])[:, -1]
                 scores[window - 1 + first : window - 1 + first + rows] = ratios
         return scores
 
-    def _ratios(self, x: Values) -> Values:
+    def _ratios(self, x: Floats64) -> Floats64:
         """Scores of series ``(..., T)``, each by itself."""
         salient = saliency(x, self.amplitude_window)
         usual = trailing_mean(salient, self.score_window)
@@ -90,7 +82,7 @@ class SpectralResidual(ChannelDetector):
         return np.asarray(np.where(flat, 0.0, np.minimum(ratio, LARGEST) / LARGEST))
 
 
-def saliency(x: Values, amplitude_window: int = 3) -> Values:
+def saliency(x: Floats64, amplitude_window: int = 3) -> Floats64:
     """Size of the back-transformed spectral residual of series ``(..., T)``, of the same shape."""
     padded = np.concatenate([x, np.repeat(_next_value(x)[..., None], PADDED, axis=-1)], axis=-1)
     spectrum = np.fft.fft(padded, axis=-1)
@@ -104,7 +96,7 @@ def saliency(x: Values, amplitude_window: int = 3) -> Values:
     return np.abs(np.fft.ifft(left * directions, axis=-1))[..., : x.shape[-1]]
 
 
-def _next_value(x: Values) -> Values:
+def _next_value(x: Floats64) -> Floats64:
     """What would follow, by the mean slope up to the last but one: the last is under suspicion."""
     recent = x[..., -SLOPES - 2 : -1]  # (..., 6)
     slopes = (recent[..., -1:] - recent[..., :-1]) / np.arange(SLOPES, 0, -1)

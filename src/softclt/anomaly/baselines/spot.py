@@ -2,14 +2,15 @@
 
 import copy
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from softclt.anomaly.baselines.channels import ChannelDetector, Flags, Values
+from softclt.anomaly.baselines.channels import ChannelDetector
 from softclt.anomaly.extreme import DSpot, Spot
 from softclt.anomaly.scorers import scorers
-from softclt.validation import Floats
+from softclt.methods.signature import with_parameters_of
+from softclt.validation import Flags, Floats, Floats64
 
 
 @scorers.register("spot", model=False)
@@ -41,7 +42,7 @@ class SpotScorer(ChannelDetector):
     def _watcher(self) -> Spot:
         return Spot(**self.get_params())
 
-    def _learn(self, series: list[Values]) -> None:
+    def _learn(self, series: list[Floats64]) -> None:
         self.watchers_ = [
             self._watcher().calibrate(*(x[d] for x in series)) for d in range(self.n_channels_)
         ]
@@ -61,10 +62,10 @@ class SpotScorer(ChannelDetector):
 
         return push
 
-    def _score_channel(self, channel: int, x: Values) -> Values:
+    def _score_channel(self, channel: int, x: Floats64) -> Floats64:
         return self._watch(channel, x)[0]
 
-    def _detect_channel(self, channel: int, x: Values) -> Flags:
+    def _detect_channel(self, channel: int, x: Floats64) -> Flags:
         return self._watch(channel, x)[1]
 
     def _fresh(self, channel: int) -> Spot:
@@ -72,7 +73,7 @@ class SpotScorer(ChannelDetector):
         watcher = copy.deepcopy(self.watchers_[channel])
         return watcher.restart() if isinstance(watcher, DSpot) else watcher
 
-    def _watch(self, channel: int, x: Values) -> tuple[Values, Flags]:
+    def _watch(self, channel: int, x: Floats64) -> tuple[Floats64, Flags]:
         watcher = self._fresh(channel)
         scores, alarms = np.full(len(x), np.nan), np.zeros(len(x), bool)
         for t, value in enumerate(x.tolist()):
@@ -92,16 +93,9 @@ class DSpotScorer(SpotScorer):
         risk, level, two_sided, max_excesses: See `SpotScorer`.
     """
 
-    def __init__(
-        self,
-        *,
-        depth: int = 10,
-        risk: float = 1e-4,
-        level: float = 0.98,
-        two_sided: bool = True,
-        max_excesses: int | None = None,
-    ) -> None:
-        super().__init__(risk=risk, level=level, two_sided=two_sided, max_excesses=max_excesses)
+    @with_parameters_of(SpotScorer)
+    def __init__(self, *, depth: int = 10, **parameters: Any) -> None:
+        super().__init__(**parameters)
         self.depth = depth
 
     def _watcher(self) -> Spot:

@@ -5,9 +5,10 @@ import math
 import numpy as np
 from scipy.stats import t as student_t
 
-from softclt.anomaly.baselines.channels import ChannelDetector, Flags, Steps, Values, is_flat
+from softclt.anomaly.baselines.channels import ChannelDetector, is_flat
 from softclt.anomaly.scorers import scorers
-from softclt.validation import check_range
+from softclt.optional import needed
+from softclt.validation import Flags, Floats64, Ints, check_range
 
 MAD_TO_STD = 1.4826  # of normal values
 SHORTEST = 4
@@ -47,12 +48,12 @@ class SeasonalHybridESD(ChannelDetector):
         self.period, self.piece = period, piece
         self.max_anomalies, self.significance = max_anomalies, significance
 
-    def _score_channel(self, channel: int, x: Values) -> Values:
+    def _score_channel(self, channel: int, x: Floats64) -> Floats64:
         if len(x) < SHORTEST:
             return np.full(len(x), np.nan)
         return np.concatenate([_robust_distance(r) for r in self._residuals(x)])
 
-    def _detect_channel(self, channel: int, x: Values) -> Flags:
+    def _detect_channel(self, channel: int, x: Floats64) -> Flags:
         check_range(self.max_anomalies, "max_anomalies", 0, 0.49)
         check_range(self.significance, "significance", 0, 1, open_low=True)
         if len(x) < SHORTEST:
@@ -65,7 +66,7 @@ class SeasonalHybridESD(ChannelDetector):
             start += len(r)
         return found
 
-    def _residuals(self, x: Values) -> list[Values]:
+    def _residuals(self, x: Floats64) -> list[Floats64]:
         """What is left of each piece without season and median."""
         if self.period is not None:
             check_range(self.period, "period", 1)
@@ -76,7 +77,7 @@ class SeasonalHybridESD(ChannelDetector):
         return [own - periodic_season(own, period) - np.median(own) for own in pieces]
 
 
-def find_period(x: Values) -> int:
+def find_period(x: Floats64) -> int:
     """The lag at which values ``(T,)`` resemble themselves most, or 1 if none stands out.
 
     It is the highest peak of the autocorrelation of the values without their straight trend, behind
@@ -105,20 +106,18 @@ def find_period(x: Values) -> int:
     return max(near, key=lambda period: float(even[period::period].mean()))
 
 
-def periodic_season(x: Values, period: int) -> Values:
+def periodic_season(x: Floats64, period: int) -> Floats64:
     """The season of values ``(T,)`` by robust STL, the same in every cycle; needs statsmodels.
 
     0 where there is no season, or fewer than two cycles of it.
     """
     if period < 2 or len(x) < 2 * period or is_flat(x):
         return np.zeros(len(x))
-    try:
+    with needed(
+        "the scorer 'twitter-ad' removes seasons with statsmodels: "
+        'pip install "softclt[data]", or pass period=1'
+    ):
         from statsmodels.tsa.seasonal import STL
-    except ImportError:
-        raise ModuleNotFoundError(
-            "the scorer 'twitter-ad' removes seasons with statsmodels: "
-            'pip install "softclt[data]", or pass period=1'
-        ) from None
     # A window far longer than the series makes every cycle the same, which is R's "periodic".
     # The smooth parts are computed at every tenth of a window and joined by lines, as in R.
     width, tenth = 10 * len(x) + 1, math.ceil(period / 10)
@@ -129,14 +128,14 @@ def periodic_season(x: Values, period: int) -> Values:
     return np.asarray((np.bincount(phase, season) / np.bincount(phase))[phase])
 
 
-def _robust_distance(r: Values) -> Values:
+def _robust_distance(r: Floats64) -> Floats64:
     distance = np.abs(r - np.median(r))
     spread = MAD_TO_STD * np.median(distance)
     flat = is_flat(r) or spread <= 1e-12 * np.abs(r).max()
     return np.zeros(len(r)) if flat else np.asarray(distance / spread)
 
 
-def esd_outliers(r: Values, most: int, significance: float) -> Steps:
+def esd_outliers(r: Floats64, most: int, significance: float) -> Ints:
     """Indices of the outliers of values ``(n,)`` by the generalised ESD test with median and MAD.
 
     What is removed is always the smallest or the largest value, so that one sorted copy serves all
@@ -164,7 +163,7 @@ def esd_outliers(r: Values, most: int, significance: float) -> Steps:
     return np.array(removed[:significant], np.int64)
 
 
-def _critical_values(n: int, most: int, significance: float) -> Values:
+def _critical_values(n: int, most: int, significance: float) -> Floats64:
     left = n - np.arange(1, most + 1)  # values after each removal
     quantile = student_t.ppf(1 - significance / (2 * (left + 1)), left - 1)
     return np.asarray(quantile * left / np.sqrt((left - 1 + quantile**2) * (left + 1)))

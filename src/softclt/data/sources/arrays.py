@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from softclt.data.errors import DataError
-from softclt.data.labels import Ints
 from softclt.data.sources.source import SeriesSource
 from softclt.data.text import existing_file
-from softclt.validation import Floats, check_series
+from softclt.validation import Floats, Ints, check_series
 
 
 class ArraySource(SeriesSource):

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from softclt.data.columns import Columns, Roles, find_roles
 from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
-from softclt.data.labels import Ints
 from softclt.data.sources.source import SeriesSource
 from softclt.data.tables import frame_rows, parquet
-from softclt.validation import Floats
+from softclt.validation import Floats, Ints
 
 MOST_VALUES = 2**25  # that are decoded at a time: 256 MiB as float64
 HELD_BYTES = 2**29  # of decoded values

@@ -3,13 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softclt.data.preparation import Float32s, blocks_of, scale_each_series
+from softclt.data.preparation import blocks_of, scale_each_series
 from softclt.data.sources import SeriesSource
-from softclt.validation import Floats, observed_steps, series_lengths
-
-Ints = NDArray[np.int64]
+from softclt.validation import Floats, Floats32, Ints, observed_steps, series_lengths
 
 
 class StreamedSeries(SeriesSource):
@@ -29,7 +26,7 @@ class StreamedSeries(SeriesSource):
     def __init__(
         self,
         source: SeriesSource,
-        scaled: Callable[[Floats], Float32s],
+        scaled: Callable[[Floats], Floats32],
         max_length: int,
         trimmed: bool,
     ) -> None:
@@ -62,7 +59,7 @@ class StreamedSeries(SeriesSource):
         """See `SeriesSource`."""
         return self._lengths
 
-    def take(self, rows: Ints, start: int = 0, stop: int | None = None) -> Float32s:
+    def take(self, rows: Ints, start: int = 0, stop: int | None = None) -> Floats32:
         """See `SeriesSource`."""
         if self._kept is not None:
             rows = self._kept[rows]

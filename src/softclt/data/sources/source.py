@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softclt.data.dataset import add_values
 from softclt.data.errors import DataError
-from softclt.data.labels import Ints
 from softclt.data.preparation import Moments, blocks_of
 from softclt.progress import progress_bar
-from softclt.validation import Floats, observed_steps, series_lengths
+from softclt.validation import Flags, Floats, Ints, observed_steps, series_lengths
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class Survey:
     """
 
     moments: Moments
-    some: NDArray[np.bool_]
+    some: Flags
     shortest: int
     longest: int
     complete: bool

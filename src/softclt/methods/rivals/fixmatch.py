@@ -7,7 +7,6 @@ from torch import Tensor
 
 from softclt.encoders import Encoder
 from softclt.methods.learner import methods
-from softclt.methods.rivals.labelled import LabelledRival
 from softclt.methods.rivals.losses import class_loss, pseudo_label_loss
 from softclt.methods.rivals.teacher import Taught, TaughtRival
 from softclt.methods.signature import with_parameters_of
@@ -26,10 +25,6 @@ class FixMatch(TaughtRival):
         unlabelled_weight: Of the loss of all series, next to that of the labelled ones. It is the
             same from the first step on: until the network is sure of something, there is no such
             loss.
-        teacher_memory: Share of all steps that the average reaches back over. The paper's momentum
-            of 0.999 is a thousand steps of a million, and all of training where that has as many.
-        labelled_share: Labelled series of a step, drawn with repeats, for each of all series.
-        unlabelled: What stands in y where there is no label; None, NaN and empty texts do, too.
 
     Attributes:
         network_: The classifier; None in a model that was loaded.
@@ -46,19 +41,13 @@ class FixMatch(TaughtRival):
         8
     """
 
-    @with_parameters_of(LabelledRival)
+    @with_parameters_of(TaughtRival)
     def __init__(
-        self,
-        *,
-        threshold: float = 0.95,
-        unlabelled_weight: float = 1.0,
-        teacher_memory: float = 0.05,
-        **parameters: Any,
+        self, *, threshold: float = 0.95, unlabelled_weight: float = 1.0, **parameters: Any
     ) -> None:
         super().__init__(**parameters)
         self.threshold = threshold
         self.unlabelled_weight = unlabelled_weight
-        self.teacher_memory = teacher_memory
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

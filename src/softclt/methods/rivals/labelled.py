@@ -9,13 +9,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.data.dataset import fingerprint
 from softclt.data.labels import UNLABELLED
 from softclt.data.partial_labels import PartialLabels, read_labels
-from softclt.data.preparation import Float32s
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
 from softclt.encoders.stacked import one_of, stacked
@@ -32,7 +30,15 @@ from softclt.training import Callback, StepDraws, Stream, TrainingState
 from softclt.training.loop import Course
 from softclt.training.phases import Phase, phase_folder, run_phase
 from softclt.training.randomness import torch_seed
-from softclt.validation import Floats, check_range, check_series, observed_steps, series_lengths
+from softclt.validation import (
+    Floats,
+    Floats32,
+    Ints,
+    check_range,
+    check_series,
+    observed_steps,
+    series_lengths,
+)
 
 START, PHASE = "start", "semi-supervised"  # folders of a checkpoint
 
@@ -77,7 +83,7 @@ class LabelledRival(Rival, LabelLearner):
     all that learns from labels here. Series are taken whole, since a label is of the whole series.
 
     Args:
-        labelled_share: See above.
+        labelled_share: Labelled series of a step, drawn with repeats, for each of all series.
         unlabelled: What stands in y where there is no label; None, NaN and empty texts do, too.
         warm_start: Not for methods that need labels.
     """
@@ -146,21 +152,6 @@ class LabelledRival(Rival, LabelLearner):
         labels = read_labels(y, len(X), self.unlabelled)
         return self.fit_labelled(X, labels, checkpoint=checkpoint, callbacks=callbacks)
 
-    def fit_labelled(
-        self,
-        X: Floats,
-        labels: PartialLabels,
-        *,
-        pretrained: RepresentationLearner | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        callbacks: Sequence[Callback] = (),
-        with_classifier: bool = True,
-    ) -> Self:
-        """See `LabelLearner`; there is no phase without labels, and no encoder without them."""
-        _refuse(self, pretrained)
-        _fit_stack([self], X, [labels], checkpoint, callbacks)
-        return self
-
     @staticmethod
     def fit_labelled_many(
         learners: Sequence[Any],
@@ -168,11 +159,21 @@ class LabelledRival(Rival, LabelLearner):
         labels: Sequence[PartialLabels],
         *,
         pretrained: Sequence[RepresentationLearner | None],
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
         with_classifier: bool = True,
     ) -> None:
-        """See `LabelLearner`; those with equally many labels take their steps as one stack."""
+        """See `LabelLearner`; those with equally many labels take their steps as one stack.
+
+        There is no phase without labels, and no encoder without them.
+        """
         for learner, before in zip(learners, pretrained, strict=True):
-            _refuse(learner, before)
+            learner._check_parameters()
+            if before is not None:
+                raise ValueError(
+                    f"{type(learner).__name__} looks at labels from its first step on and has no "
+                    "self-supervised phase to leave out; leave pretrained out"
+                )
         own = {id(learner): some for learner, some in zip(learners, labels, strict=True)}
         for group in stackable(learners):
             alike: dict[tuple[int, int], list[Any]] = {}
@@ -184,7 +185,8 @@ class LabelledRival(Rival, LabelLearner):
             for models in alike.values():
                 for part in chunks(range(len(models)), group[0]._stack_size(x)):
                     some = [models[i] for i in part]
-                    _fit_stack(some, X, [own[id(model)] for model in some])
+                    shown_to = [own[id(model)] for model in some]
+                    _fit_stack(some, X, shown_to, checkpoint, callbacks)
 
     def _begin(self, X: Floats, checkpoint: str | os.PathLike[str] | None) -> None:
         """Checks, scaling, seed and first weights: what ``fit`` does before its first step."""
@@ -206,14 +208,6 @@ class LabelledRival(Rival, LabelLearner):
         raise ValueError(
             "this model was fitted with labels; training cannot go on from there: "
             "leave training=True of save out"
-        )
-
-
-def _refuse(learner: LabelledRival, pretrained: RepresentationLearner | None) -> None:
-    if pretrained is not None:
-        raise ValueError(
-            f"{type(learner).__name__} looks at labels from its first step on and has no "
-            "self-supervised phase to leave out; leave pretrained out"
         )
 
 
@@ -265,9 +259,9 @@ def _fit_stack(
 def _phase(
     asked: LabelledRival,
     models: Sequence[LabelledRival],
-    seen: Float32s,
+    seen: Floats32,
     x: Tensor,
-    codes: NDArray[np.int64],
+    codes: Ints,
     seeds: Sequence[int],
 ) -> Phase:
     """What a stack learns from the series ``seen``, on their device x, with classes ``(R, N)``.

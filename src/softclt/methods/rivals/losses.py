@@ -42,13 +42,8 @@ def relation_loss(same: Tensor, other: Tensor, alike: Tensor) -> Tensor:
         other: Of its past with another series' future, ``(R, B)``.
         alike: Targets of the latter: 0, or how alike the two series are.
     """
-    own = F.binary_cross_entropy_with_logits(
-        _full(same), torch.ones_like(_full(same)), reduction="none"
-    )
-    others = F.binary_cross_entropy_with_logits(
-        _full(other), alike.to(_full(other)), reduction="none"
-    )
-    return (own + others).mean(dim=-1) / 2
+    each = _binary(same, torch.ones_like(same)) + _binary(other, alike)
+    return each.mean(dim=-1) / 2
 
 
 def recognition_loss(logits: Tensor, kinds: Tensor) -> Tensor:
@@ -58,9 +53,7 @@ def recognition_loss(logits: Tensor, kinds: Tensor) -> Tensor:
         logits: ``(R, B, K)``.
         kinds: Of each series, ``(R, B)``.
     """
-    targets = F.one_hot(kinds, logits.shape[-1]).to(_full(logits))
-    each = F.binary_cross_entropy_with_logits(_full(logits), targets, reduction="none")
-    return each.mean(dim=(-2, -1))
+    return _binary(logits, F.one_hot(kinds, logits.shape[-1])).mean(dim=(-2, -1))
 
 
 def ramp_up(step: Tensor, n_steps: int) -> Tensor:
@@ -72,6 +65,11 @@ def ramp_up(step: Tensor, n_steps: int) -> Tensor:
 def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     flat = _full(logits).flatten(0, 1)
     return F.cross_entropy(flat, labels.flatten(), reduction="none").view(labels.shape)
+
+
+def _binary(logits: Tensor, targets: Tensor) -> Tensor:
+    full = _full(logits)
+    return F.binary_cross_entropy_with_logits(full, targets.to(full), reduction="none")
 
 
 def _full(x: Tensor) -> Tensor:

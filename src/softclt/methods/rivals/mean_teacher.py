@@ -7,7 +7,6 @@ from torch import Tensor
 
 from softclt.encoders import Encoder
 from softclt.methods.learner import methods
-from softclt.methods.rivals.labelled import LabelledRival
 from softclt.methods.rivals.losses import class_loss, consistency_loss, ramp_up
 from softclt.methods.rivals.teacher import Taught, TaughtRival
 from softclt.methods.signature import with_parameters_of
@@ -28,11 +27,6 @@ class MeanTeacher(TaughtRival):
             ones hold on to the first mistakes of a training this short.
         ramp_up: Share of all steps over which this weight grows to its full size, as
             exp(-5 (1 - t)^2): a student that knows nothing is not to agree with itself.
-        teacher_memory: Share of all steps that the teacher reaches back over; it is the plain mean
-            of the student's past while that is short. The paper's momentum of 0.999 is a thousand
-            steps of more than a hundred thousand, and all of training where that has as many.
-        labelled_share: Labelled series of a step, drawn with repeats, for each of all series.
-        unlabelled: What stands in y where there is no label; None, NaN and empty texts do, too.
 
     Attributes:
         network_: The teacher; None in a model that was loaded.
@@ -49,19 +43,13 @@ class MeanTeacher(TaughtRival):
         8
     """
 
-    @with_parameters_of(LabelledRival)
+    @with_parameters_of(TaughtRival)
     def __init__(
-        self,
-        *,
-        consistency_weight: float = 1.0,
-        ramp_up: float = 0.5,
-        teacher_memory: float = 0.05,
-        **parameters: Any,
+        self, *, consistency_weight: float = 1.0, ramp_up: float = 0.5, **parameters: Any
     ) -> None:
         super().__init__(**parameters)
         self.consistency_weight = consistency_weight
         self.ramp_up = ramp_up
-        self.teacher_memory = teacher_memory
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -32,9 +32,6 @@ class SemiTime(SoftRival, LabelledRival):
 
     Args:
         relation_weight: Of this loss, next to that of the labelled series.
-        tau_instance: Sharpness of the soft assignment between series; None, the original, is hard.
-        labelled_share: Labelled series of a step, drawn with repeats, for each of all series.
-        unlabelled: What stands in y where there is no label; None, NaN and empty texts do, too.
 
     Attributes:
         network_: The classifier; None in a model that was loaded.

@@ -25,7 +25,6 @@ class SimCLR(SoftRival):
 
     Args:
         temperature: Of the loss.
-        tau_instance: Sharpness of the soft assignment between series; None, the original, is hard.
 
     Example:
         >>> from softclt.data import waves

@@ -134,10 +134,6 @@ def warped(x: Tensor, draws: StepDraws) -> Tensor:
     share = (at - before)[..., None, :]
     low = before.long()
     high = torch.minimum(low + 1, torch.where(numbers < lengths, last, numbers))
-    first, second = (_at(x, steps) for steps in (low, high))
+    first, second = (x.gather(-1, at[..., None, :].expand_as(x)) for at in (low, high))
     # A step that is met exactly is taken as it is, whatever is missing beside it.
     return torch.where(share > 0, first + share * (second - first), first)
-
-
-def _at(x: Tensor, steps: Tensor) -> Tensor:
-    return x.gather(-1, steps[..., None, :].expand_as(x))

@@ -1,6 +1,7 @@
 """A classifier and its teacher, the exponential average of what it has been."""
 
 import copy
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,6 +11,7 @@ from softclt.encoders.tcc import BatchNorm
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.rivals.labelled import Drawn, LabelledRival
 from softclt.methods.rivals.networks import Helped
+from softclt.methods.signature import with_parameters_of
 from softclt.training import Batch, StepDraws
 from softclt.validation import check_range
 
@@ -53,10 +55,20 @@ class Taught(Helped[ClassifierNetwork, ClassifierNetwork]):
 
 
 class TaughtRival(LabelledRival):
-    """A rival whose classifier is the teacher of a network that learns by gradients."""
+    """A rival whose classifier is the teacher of a network that learns by gradients.
 
-    teacher_memory: float
+    Args:
+        teacher_memory: Share of all steps that the teacher reaches back over; it is the plain mean
+            of the student's past while that is short. The papers' momentum of 0.999 is a thousand
+            steps of more than a hundred thousand, and all of training where that has as many.
+    """
+
     _frozen = ("helper.",)
+
+    @with_parameters_of(LabelledRival)
+    def __init__(self, *, teacher_memory: float = 0.05, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self.teacher_memory = teacher_memory
 
     def _network(self, classifier: ClassifierNetwork) -> Encoder:
         return Taught(classifier)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softclt.files import whole_file
+from softclt.optional import needed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,10 +97,6 @@ def class_name(label: Any, classes: Sequence[str] | None) -> str:
 
 
 def _matplotlib() -> ModuleType:
-    try:
+    with needed("figures need matplotlib: pip install 'softclt[report]'"):
         import matplotlib
-    except ImportError:
-        raise ModuleNotFoundError(
-            "figures need matplotlib: pip install 'softclt[report]'", name="matplotlib"
-        ) from None
     return matplotlib
