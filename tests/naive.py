@@ -242,6 +242,45 @@ def column_distances(D):
     return scaled
 
 
+def local_distances(D, k=10):
+    """Half of each distance in units of both distances to the k-th neighbour, 1 at most."""
+    n = len(D)
+    unit = []
+    for i in range(n):
+        others = sorted(D[i][j] for j in range(n) if j != i)
+        unit.append(others[min(k, n - 1) - 1])
+    out = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                out[i, j] = min(1.0, D[i][j] / (2 * math.sqrt(unit[i] * unit[j])))
+    return out
+
+
+def resampled(series, length):
+    """One channel with missing values: filled, cut to its ends, standardised, on an even grid."""
+    there = [t for t, value in enumerate(series) if not math.isnan(value)]
+    if len(there) < 2:
+        return [0.0] * length
+    whole = []
+    for t in range(there[0], there[-1] + 1):
+        before = max(s for s in there if s <= t)
+        after = min(s for s in there if s >= t)
+        part = 0.0 if after == before else (t - before) / (after - before)
+        whole.append(series[before] * (1 - part) + series[after] * part)
+    mean = sum(whole) / len(whole)
+    spread = math.sqrt(sum((x - mean) ** 2 for x in whole) / len(whole))
+    if spread <= 1e-8 * max(abs(x) for x in whole):
+        return [0.0] * length
+    whole = [(x - mean) / spread for x in whole]
+    out = []
+    for i in range(length):
+        place = i * (len(whole) - 1) / (length - 1)
+        t = min(int(place), len(whole) - 2)
+        out.append(whole[t] * (1 - (place - t)) + whole[t + 1] * (place - t))
+    return out
+
+
 def gelu(x):
     """x times the standard normal distribution function, one number at a time."""
     return np.vectorize(lambda v: v * 0.5 * (1 + math.erf(v / math.sqrt(2))))(x)

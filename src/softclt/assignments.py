@@ -46,7 +46,7 @@ def laplacian(d: Tensor, tau: float, span: float) -> Tensor:
 def plateau(d: Tensor, tau: float, span: float) -> Tensor:
     """Near 1 for the nearer half of the span, near 0 for the other; tau is how sharply it falls."""
     middle = span / 2
-    return torch.sigmoid(-tau * (d - middle)) / torch.sigmoid(torch.tensor(tau * middle)).item()
+    return torch.sigmoid(-tau * (d - middle)) / torch.sigmoid(d.new_tensor(tau * middle))
 
 
 @assignments.register("linear", instance=True, temporal=True, grows=False)

@@ -16,6 +16,8 @@ from softclt.data.catalog import available as available
 from softclt.data.catalog import datasets as datasets
 from softclt.data.catalog import load as load
 from softclt.data.catalog import read_series as read_series
+from softclt.data.corpus import Corpus as Corpus
+from softclt.data.corpus import read_corpus as read_corpus
 from softclt.data.dataset import Dataset as Dataset
 from softclt.data.dataset import SeriesTable as SeriesTable
 from softclt.data.dataset import fingerprint as fingerprint
@@ -29,6 +31,7 @@ from softclt.data.few_labels import read_har as read_har
 from softclt.data.few_labels import read_parts as read_parts
 from softclt.data.forecasting import read_electricity as read_electricity
 from softclt.data.forecasting import read_forecasting_csv as read_forecasting_csv
+from softclt.data.generator import synthetic_series as synthetic_series
 from softclt.data.labels import encode_labels as encode_labels
 from softclt.data.sources import ChannelSets as ChannelSets
 from softclt.data.sources import SeriesSource as SeriesSource

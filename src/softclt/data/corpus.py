@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from softclt.data.catalog import available, load
-from softclt.data.dataset import Dataset, fingerprint
+from softclt.data.dataset import fingerprint
 from softclt.data.errors import DataError
 from softclt.data.generator import synthetic_series
 from softclt.data.preparation import resampled
@@ -68,6 +68,16 @@ class Corpus:
         return f"Corpus({len(self.names)} sets, {n} series of {t} steps)"
 
 
+@dataclass
+class _Part:
+    """A set: as the encoder sees it, ``(N, 1, T)``, and as it is compared with test series."""
+
+    name: str
+    x: Floats32
+    compared: Floats32
+    fingerprint: str
+
+
 def read_corpus(path: str | os.PathLike[str]) -> Corpus:
     """Gather the corpus that a TOML file describes; ``base`` and ``synthetic`` are in the package.
 
@@ -111,24 +121,29 @@ def gather(asked: Mapping[str, Any]) -> Corpus:
     """The corpus of a description: see `read_corpus`."""
     length, most = asked.get("length", 512), asked.get("most", 400)
     rng = np.random.default_rng(asked.get("seed", 0))
-    parts: list[tuple[str, Floats32, str]] = []
+    parts: list[_Part] = []
     for entry in asked.get("sets", []):
         for name in _named(entry["data"], entry.get("except", [])):
-            parts.append((name, *_training_part(name, most, length, rng)))
+            parts.append(_training_part(name, most, length, rng))
     for entry in asked.get("windows", []):
         for name in _named(entry["data"], []):
-            parts.append((name, *_windows(load(name), entry, length, rng)))
+            parts.append(_windows(name, entry, length, rng))
     dropped = 0
     if (patterns := asked.get("not_in_tests_of")) and parts:
         seen = _tests(_named(patterns, []))
-        kept = [(name, x[~_is_among(x, seen)], digest) for name, x, digest in parts]
-        dropped = sum(len(x) for _, x, _ in parts) - sum(len(x) for _, x, _ in kept)
-        parts = [part for part in kept if len(part[1])]
-    weights = [math.sqrt(min(len(x), _ENOUGH)) for _, x, _ in parts]
+        n_before = sum(len(part.x) for part in parts)
+        for part in parts:
+            part.x = part.x[~_is_among(part.compared, seen)]
+        dropped = n_before - sum(len(part.x) for part in parts)
+        parts = [part for part in parts if len(part.x)]
+    weights = [math.sqrt(min(len(part.x), _ENOUGH)) for part in parts]
     alike = [True] * len(parts)
     manifest = {
         "asked": dict(asked),
-        "sets": [{"name": n, "series": len(x), "fingerprint": own} for n, x, own in parts],
+        "sets": [
+            {"name": part.name, "series": len(part.x), "fingerprint": part.fingerprint}
+            for part in parts
+        ],
         "dropped_as_equal_to_tests": dropped,
     }
     if (made := asked.get("synthetic")) is not None:
@@ -136,13 +151,13 @@ def gather(asked: Mapping[str, Any]) -> Corpus:
         share = made.get("share", 0.25) if parts else 1.0
         weights.append(share / (1 - share) * sum(weights) if parts else 1.0)
         alike.append(False)
-        parts.append(("synthetic", x, fingerprint(x)))
+        parts.append(_Part("synthetic", x, x[:, 0], fingerprint(x)))
     if not parts:
         raise DataError("there is no series in it; name data sets, or ask for synthetic series")
     return Corpus(
-        np.concatenate([x for _, x, _ in parts]),
-        tuple(name for name, _, _ in parts),
-        tuple(len(x) for _, x, _ in parts),
+        np.concatenate([part.x for part in parts]),
+        tuple(part.name for part in parts),
+        tuple(len(part.x) for part in parts),
         tuple(weights),
         tuple(alike),
         manifest,
@@ -180,22 +195,20 @@ def _named(patterns: str | Sequence[str], but: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _training_part(
-    name: str, most: int, length: int, rng: np.random.Generator
-) -> tuple[Floats32, str]:
+def _training_part(name: str, most: int, length: int, rng: np.random.Generator) -> _Part:
     """Some of the channels of the training series, as the encoder sees them."""
     X = load(name, split="train").X_train  # (N, D, T)
     n, d, t = X.shape
     chosen = np.sort(rng.choice(n * d, size=min(most, n * d), replace=False))
     some = X.reshape(n * d, 1, t)[chosen]
     some = some[(~np.isnan(some)).sum(axis=(1, 2)) > 1]
-    return resampled(some, length), fingerprint(X)
+    compared = resampled(some, _COMPARED)[:, 0]
+    return _Part(name, resampled(some, length), compared, fingerprint(X))
 
 
-def _windows(
-    data: Dataset, asked: Mapping[str, Any], length: int, rng: np.random.Generator
-) -> tuple[Floats32, str]:
+def _windows(name: str, asked: Mapping[str, Any], length: int, rng: np.random.Generator) -> _Part:
     """Windows of random places and lengths."""
+    data = load(name)
     X = data.X_train
     rows = np.arange(len(X))
     if (seed := asked.get("half_of_series")) is not None:
@@ -205,7 +218,7 @@ def _windows(
     shortest, longest = asked.get("steps", (128, 1024))
     fitting = np.flatnonzero(ends >= shortest)
     if not len(fitting):
-        raise DataError(f"no series of {data.meta['name']} has {shortest} steps in its part")
+        raise DataError(f"no series of {name} has {shortest} steps in its part")
     windows = []
     for i in rng.choice(fitting, size=asked.get("count", 400)):
         steps = int(rng.integers(shortest, min(longest, ends[i]) + 1))
@@ -213,7 +226,8 @@ def _windows(
         window = channels[i : i + 1, :, start : start + steps]
         if np.nanstd(window) > 0:
             windows.append(resampled(window, length))
-    return np.concatenate(windows), data.fingerprint
+    x = np.concatenate(windows)
+    return _Part(name, x, resampled(x, _COMPARED)[:, 0], data.fingerprint)
 
 
 def half_of(n: int, seed: int) -> Ints:
@@ -234,9 +248,8 @@ def _test_parts(names: Sequence[str]) -> Iterator[Floats32]:
             yield resampled(X.reshape(-1, 1, X.shape[-1]), _COMPARED)[:, 0]
 
 
-def _is_among(x: Floats32, others: Floats32) -> Flags:
-    """Whether each series ``(N, 1, T)`` equals one of ``(K, steps)``, but for rounding."""
-    own = resampled(x, _COMPARED)[:, 0]
+def _is_among(own: Floats32, others: Floats32) -> Flags:
+    """Whether each series ``(N, steps)`` equals one of ``(K, steps)``, but for rounding."""
     squares = (others.astype(np.float64) ** 2).sum(axis=1)
     nearest = np.full(len(own), np.inf)
     for start in range(0, len(others), 16384):
