@@ -121,7 +121,9 @@ def _bumps(n: int, t: int, rng: np.random.Generator) -> Floats:
 
 def _steps(n: int, t: int, rng: np.random.Generator) -> Floats:
     """Levels that change, and regimes of different roughness."""
-    change = rng.random((n, t)) < np.exp(rng.uniform(np.log(1 / t), np.log(0.05), (n, 1)))
+    change = rng.random((n, t)) < np.exp(
+        rng.uniform(np.log(1 / t), np.log(max(0.05, 2 / t)), (n, 1))
+    )
     levels = np.cumsum(change * rng.normal(size=(n, t)), axis=1)
     regime = np.cumsum(change, axis=1) % 2
     rough = rng.normal(size=(n, t)) * rng.exponential(0.3, (n, 1))
