@@ -37,13 +37,14 @@ def test_the_demo_leaves_results_and_a_figure_where_it_says(small, tmp_path):
     out = tmp_path / "demo"
     done = run("--out", out, "--quick", "--seeds", 2)
     assert done.exit_code == 0, done.output
-    assert len(read_results(out / "results.jsonl")) == 2 * 3 * 2
+    assert len(read_results(out / "results.jsonl")) == 2 * (1 + 3 * 2)
+    assert done.stdout.startswith("Accuracy (%) without any training")
     assert (out / "soft-and-hard.png").read_bytes().startswith(b"\x89PNG")
     for word in ("untrained", "soft − hard", "2 seed(s)", "defaults", "SVM", str(out)):
         assert word in done.stdout
     again = run("--out", out, "--quick", "--seeds", 2)
     assert again.exit_code == 0, again.output
-    assert len(read_results(out / "results.jsonl")) == 2 * 3 * 2
+    assert len(read_results(out / "results.jsonl")) == 2 * (1 + 3 * 2)
 
 
 @pytest.mark.parametrize("package", ["aeon", "matplotlib"])

@@ -137,6 +137,7 @@ app.command(
         "softclt classify sales.csv --id store --time day --label kind --out predictions.csv",
         "softclt classify a.npz --labels few.csv --method catcc --checkpoint kept/ --out p.csv",
         "softclt classify labelled.csv new.csv --label kind --out predictions.csv",
+        "softclt classify labelled.csv new.csv --label kind --model base --out predictions.csv",
         "softclt classify train.ts new.ts --classifier linear --out predictions.parquet",
     ),
 )(classify)

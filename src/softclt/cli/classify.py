@@ -51,6 +51,13 @@ def classify(
         ),
     ] = None,
     method: options.Method = "ts2vec",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="A pre-trained model instead of a method, e.g. base: nothing is trained but the "
+            "classifier."
+        ),
+    ] = None,
     classifier: Annotated[
         str,
         typer.Option(
@@ -92,6 +99,10 @@ def classify(
     check_suffix(out, TABLE_SUFFIXES)
     if report is not None:
         check_suffix(report, (".html",), "--report")
+    if model is not None:
+        if method != "ts2vec" or preset is not None:
+            raise ValueError("--model comes trained; leave --method and --preset out")
+        method, settings = "pretrained", [f"weights={model}", *(settings or [])]
     learner = with_bars(build_model(method, preset, settings, random_state=seed))
 
     from softclt.few_labels import Predictions

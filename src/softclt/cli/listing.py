@@ -26,9 +26,10 @@ class What(StrEnum):
     presets = "presets"
     suites = "suites"
     figures = "figures"
+    models = "models"
 
 
-_REGISTRIES = {  # of what is registered; data, presets and suites are tables of another kind
+_REGISTRIES = {  # the others are tables of another kind
     What.methods: "softclt.methods",
     What.distances: "softclt.distances",
     What.assignments: "softclt.assignments",
@@ -85,6 +86,10 @@ def _entries(kind: What) -> dict[str, str]:
         from softclt.data import available
 
         return dict.fromkeys(available(), "")
+    if kind is What.models:
+        from softclt import pretrained
+
+        return {name: pretrained.about(name) for name in pretrained.names()}
     if kind is What.presets:
         from softclt.methods import methods, preset_names
 
@@ -105,6 +110,10 @@ def _entries(kind: What) -> dict[str, str]:
 
 def _tags(kind: What, name: str) -> dict[str, Any]:
     """What a thing can do, as far as JSON has it; names without a registry have none."""
+    if kind is What.models:
+        from softclt import pretrained
+
+        return pretrained.manifest_of(name)
     if kind not in _REGISTRIES:
         return {}
     tags = _registry(kind).tags(name).items()

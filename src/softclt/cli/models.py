@@ -152,9 +152,11 @@ def embed(
 
 def info(model: options.Model, as_json: options.Json = False) -> None:
     """You were given a model: see its method, parameters, data and versions."""
+    from softclt import pretrained
     from softclt.persistence import read_model
 
-    config, tensors = read_model(model)  # refuses what is no model or is damaged
+    folder = pretrained.folder_of(model) if pretrained.is_pretrained(model) else model
+    config, tensors = read_model(folder)  # refuses what is no model or is damaged
     fitted = config["fitted"]
     losses = fitted.get("history", {}).get("loss") or [None]
     facts = {

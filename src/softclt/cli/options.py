@@ -16,7 +16,13 @@ Data = Annotated[
         "see 'softclt list data'.",
     ),
 ]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder that 'softclt fit' wrote.")]
+Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="Folder that 'softclt fit' wrote, or a name of 'softclt list models'.",
+    ),
+]
 Trained = Annotated[
     Path | None,
     typer.Option(help="Folder that 'softclt fit' wrote, instead of learning here."),

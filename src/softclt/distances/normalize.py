@@ -57,8 +57,9 @@ def _by_neighbourhood(matrix: Floats64) -> Floats64:
     unit = np.array([np.partition(row, place)[place] for row in matrix]) if n > 1 else np.ones(1)
     np.fill_diagonal(matrix, 0.0)
     root = np.sqrt(np.maximum(unit, np.finfo(np.float64).tiny))
-    matrix /= 2 * root[:, None]
-    matrix /= root
+    with np.errstate(over="ignore"):  # far from copies of each other is far enough
+        matrix /= 2 * root[:, None]
+        matrix /= root
     return np.minimum(matrix, 1.0, out=matrix)
 
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from torch import Tensor
 
 from softclt.data.dataset import fingerprint
+from softclt.data.preparation import resampled
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
 from softclt.encoders.residual import ProjectedEncoder, ResidualEncoder
@@ -55,14 +56,15 @@ class Pretrained(SeriesContrast):
     """A trained encoder, frozen: ``fit`` looks at the series and changes nothing.
 
     `softclt.load_pretrained` gives it ready for ``transform``. Each channel is encoded by itself,
-    standardised: where level or scale tell classes apart, the read-out ``rich`` has both. A series
-    needs two steps with a value; a channel without any counts as constant.
+    standardised: where level or scale tell classes apart, the read-out ``rich`` has both. A channel
+    with one value, or without any, counts as constant; a series without any value is refused.
 
     Args:
         weights: A name that ``softclt list models`` shows, or a folder of ``softclt pretrain``.
         readout: ``compact``: largest value and mean over time of the last block, for search,
-            clusters, plots and SVMs. ``rich``: of all blocks, with the share of positive steps, and
-            level and scale of the series: for linear classifiers.
+            clusters, plots and SVMs. ``rich``: of all blocks, with the share of positive steps, at
+            ``length`` steps and at half as many, and level and scale of the series: for linear
+            classifiers.
         channels: ``concat`` puts the embeddings of channels side by side, ``mean`` averages them.
         max_iter: Steps of training that ``fit`` takes on, from the trained weights; 0 leaves them.
         width: Decided by the weights.
@@ -188,6 +190,19 @@ class Pretrained(SeriesContrast):
             one: self._of_channels(R.reshape(len(X), X.shape[1], -1), X) for one, R in found.items()
         }
 
+    def _pooled(
+        self, seen: Floats32, wanted: Collection[tuple[str, str]]
+    ) -> dict[tuple[str, str], Floats32]:
+        found = super()._pooled(seen, wanted)
+        if self.readout != "rich":
+            return found
+        n, d, t = seen.shape
+        half = super()._pooled(resampled(seen, max(2, t // 2)), wanted)
+        return {
+            one: np.concatenate([R.reshape(n, d, -1), half[one].reshape(n, d, -1)], axis=-1)
+            for one, R in found.items()
+        }
+
     def _of_channels(self, R: Floats32, X: Floats) -> Floats32:
         """From ``(N, D, M)`` to what the read-out and ``channels`` say."""
         if self.readout == "rich":
@@ -209,7 +224,8 @@ class Pretrained(SeriesContrast):
             for kind in pooling.split("+")
             for i in range(encoder.widths[k])
         ]
-        names += ["level", "scale"] if self.readout == "rich" else []
+        if self.readout == "rich":
+            names = [*names, *(f"half_{name}" for name in names), "level", "scale"]
         n_channels = getattr(self, "n_features_in_", None) or 1
         if self.channels == "concat" and n_channels > 1:
             names = [f"channel{c}_{name}" for c in range(n_channels) for name in names]
@@ -309,7 +325,7 @@ def load_pretrained(
 
     Example:
         >>> load_pretrained("base", readout="rich").transform([[1.0, 3.0, 2.0, 5.0]]).shape
-        (1, 3266)
+        (1, 6530)
     """
     model = Pretrained(weights=name, readout=readout, channels=channels, **parameters)
     model.weights = model.weights_

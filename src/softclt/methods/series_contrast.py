@@ -140,13 +140,12 @@ class SeriesContrast(SoftLearner):
     def _checked(self, X: Any) -> Floats:
         check_is_fitted(self, "module_")
         series = check_series(X, n_channels=self.n_features_in_)
-        most = (~np.isnan(series)).sum(axis=-1).max(axis=1)  # values of a channel, (N,)
-        for few, what in ((most == 0, "no step"), (most == 1, "one step only")):
-            if few.any():
-                raise ValueError(
-                    f"series {int(few.argmax())} of X has {what} with a value ({few.sum()} such "
-                    "series), and two are needed; leave it out"
-                )
+        empty = np.flatnonzero(np.isnan(series).all(axis=(1, 2)))
+        if len(empty):
+            raise ValueError(
+                f"series {empty[0]} of X has no step with a value ({len(empty)} such series); "
+                "leave it out"
+            )
         return series
 
     def encode(self, X: Any, level: str = "instance", **options: Any) -> Floats32:

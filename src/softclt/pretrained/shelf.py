@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from softclt.files import whole_file
-from softclt.persistence import CONFIG, ModelFileError, json_safe, read_config, read_model
+from softclt.persistence import CONFIG, WEIGHTS, ModelFileError, json_safe, read_config, read_model
 
 MANIFEST = "manifest.json"
 _HERE = Path(__file__).parent
@@ -94,6 +94,18 @@ def manifest_of(name: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("sha256") != digest:
         raise ModelFileError(f"{path} belongs to other weights than those in {folder}")
     return manifest
+
+
+def about(name: str) -> str:
+    """What weights are, in a few words."""
+    version, manifest = folder_of(name).name, manifest_of(name)
+    if version != name:
+        return f"The newest: {version}."
+    sets = manifest["corpus"]["sets"]
+    scores = "; ".join(f"{what} {score}" for what, score in manifest.get("scores", {}).items())
+    words = manifest.get("about") or f"Trained on {len(sets)} sets."
+    size = (folder_of(name) / WEIGHTS).stat().st_size / 1e6
+    return f"{words} {size:.1f} MB.{f' {scores}.' if scores else ''}"
 
 
 def write_manifest(folder: str | os.PathLike[str], seen: Mapping[str, Any], **facts: Any) -> None:
