@@ -11,13 +11,14 @@ import argparse
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from aeon.transformations.collection.convolution_based import MiniRocket
 
 from softclt import TS2Vec, load_pretrained
+from softclt.encoders.residual import ProjectedEncoder
 
 _READ = ("compact", "rich")
 
@@ -72,7 +73,8 @@ def _best(function: Callable[[Any], Any], X: Any) -> float:
 
 def _operations() -> float:
     """Of the convolutions on one channel of one series at 512 steps."""
-    encoder = load_pretrained("base", device="cpu").module_.encoder
+    module = load_pretrained("base", device="cpu").module_
+    encoder = cast(ProjectedEncoder, module).encoder
     total = 0.0
 
     def count(module: Any, _: Any, output: Any) -> None:

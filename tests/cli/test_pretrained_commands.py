@@ -79,7 +79,7 @@ def test_a_name_embeds_and_classifies_without_training(tmp_path, table):
     assert embedded["id"][3] == "s3"
     out = tmp_path / "p.csv"
     softclt("classify", table, "--id", "id", "--label", "kind", "--model", "base", "--out", out)
-    assert set(pd.read_csv(out)["prediction"]) <= {"a", "b"}
+    assert set(pd.read_csv(out)["label"]) == {"a", "b"}
 
 
 def test_a_wrong_name_is_answered_with_the_known_ones(tmp_path, table):
