@@ -53,7 +53,7 @@ def test_synthetic_series_have_their_share_and_are_not_alike(sets):
     made = {"count": 12, "share": 0.25}
     corpus = gather({"length": 16, "sets": [{"data": "own/one"}], "synthetic": made})
     assert corpus.names[-1] == "synthetic"
-    assert corpus.alike == (True, False)
+    assert corpus.siblings == (0, 1)
     assert corpus.weights[1] / sum(corpus.weights) == pytest.approx(0.25)
 
 

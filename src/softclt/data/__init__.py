@@ -18,6 +18,7 @@ from softclt.data.catalog import load as load
 from softclt.data.catalog import read_series as read_series
 from softclt.data.corpus import Corpus as Corpus
 from softclt.data.corpus import read_corpus as read_corpus
+from softclt.data.corpus import write_corpus as write_corpus
 from softclt.data.dataset import Dataset as Dataset
 from softclt.data.dataset import SeriesTable as SeriesTable
 from softclt.data.dataset import fingerprint as fingerprint

@@ -1,28 +1,33 @@
 """Many sets of series as one, to train an encoder that is to know them all."""
 
+import json
 import math
 import os
 import tomllib
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from softclt.data.catalog import available, load
 from softclt.data.dataset import fingerprint
 from softclt.data.errors import DataError
 from softclt.data.generator import synthetic_series
 from softclt.data.preparation import resampled
+from softclt.files import whole_file
 from softclt.validation import Flags, Floats, Floats32, Ints, check_range, series_lengths
 
 _KEYS = {
     "": {"length", "most", "seed", "not_in_tests_of", "sets", "windows", "synthetic", "training"},
     "sets": {"data", "except"},
     "windows": {"data", "series", "steps", "count", "half_of_series", "first"},
-    "synthetic": {"count", "share", "seed"},
+    "synthetic": {"count", "share", "seed", "siblings"},
 }
 _SHIPPED = Path(__file__).parent / "corpora"
 _ENOUGH = 300  # series of a set from which on more do not make it weigh more
@@ -41,7 +46,8 @@ class Corpus:
         names: Of the sets.
         sizes: Series of each set.
         weights: How often each set is drawn from, in proportion.
-        alike: Whether series of a set can be alike; made-up ones are not.
+        siblings: How many series that follow one another in a set were made in the same way, and
+            are alike, and no others; 0: how alike they are is told by their distances.
         manifest: Where everything came from: for each set its name, number and fingerprint.
     """
 
@@ -49,15 +55,15 @@ class Corpus:
     names: tuple[str, ...]
     sizes: tuple[int, ...]
     weights: tuple[float, ...]
-    alike: tuple[bool, ...]
+    siblings: tuple[int, ...]
     manifest: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        lengths = {len(self.names), len(self.sizes), len(self.weights), len(self.alike)}
+        lengths = {len(self.names), len(self.sizes), len(self.weights), len(self.siblings)}
         if len(lengths) > 1 or sum(self.sizes) != len(self.values):
             raise DataError(
                 f"the corpus has {len(self.values)} series and sets of {self.sizes} series; "
-                "expected as many in all, and a name, a weight and a flag for each set"
+                "expected as many in all, and a name, a weight and siblings for each set"
             )
 
     def __len__(self) -> int:
@@ -78,8 +84,10 @@ class _Part:
     fingerprint: str
 
 
-def read_corpus(path: str | os.PathLike[str]) -> Corpus:
+def read_corpus(path: str | os.PathLike[str], device: str = "cpu") -> Corpus:
     """Gather the corpus that a TOML file describes; ``base`` and ``synthetic`` are in the package.
+
+    Or read what `write_corpus` kept of one. Synthetic series are made anew, on ``device``.
 
     A file has:
 
@@ -90,13 +98,52 @@ def read_corpus(path: str | os.PathLike[str]) -> Corpus:
     * ``[[windows]]``: ``data``, sets of long series; ``count`` windows of each, of a random length
       from the two of ``steps``, from the ``first`` share of each series, and, with
       ``half_of_series``, from a half of the series that this seed draws.
-    * ``[synthetic]``: ``count`` series of `synthetic_series` by ``seed``, and their ``share`` of
-      every batch.
+    * ``[synthetic]``: ``count`` series of `synthetic_series` by ``seed``, with ``siblings``, and
+      their ``share`` of every batch.
     * ``[training]``: parameters of the method, which ``softclt pretrain`` takes from here.
     * ``not_in_tests_of``: names or patterns of data sets; a series that equals one of their test
       parts is dropped.
     """
     path = find_corpus(path)
+    real = _kept(path) if path.suffix == ".npz" else _gathered(path)
+    with _told_of(path):
+        return _with_synthetic(real, device)
+
+
+def write_corpus(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> int:
+    """Gather the real series of a corpus into a file, to train where its data sets are not.
+
+    Values are kept in half precision. Gives the number of series.
+
+    Args:
+        path: See `read_corpus`.
+        out: The file, which ends with ``.npz``.
+    """
+    if Path(out).suffix != ".npz":
+        raise ValueError(f"a corpus is kept in a file that ends with .npz; got {os.fspath(out)}")
+    corpus = _gathered(find_corpus(path))
+    about = {"names": corpus.names, "sizes": corpus.sizes, "weights": corpus.weights}
+    text = json.dumps(about | {"manifest": corpus.manifest})
+    with whole_file(out) as temporary, open(temporary, "wb") as file:
+        np.savez_compressed(file, values=corpus.values.astype(np.float16), about=np.array(text))
+    return len(corpus)
+
+
+def _kept(path: Path) -> Corpus:
+    """The real series of a corpus, from a file of `write_corpus`."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            values, about = file["values"].astype(np.float32), json.loads(str(file["about"]))
+        names, sizes, weights = (tuple(about[key]) for key in ("names", "sizes", "weights"))
+        return Corpus(values, names, sizes, weights, (0,) * len(names), about["manifest"])
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error})", path) from None
+    except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise DataError(f"holds no corpus ({error}); write_corpus makes one", path) from None
+
+
+def _gathered(path: Path) -> Corpus:
+    """The real series that a TOML file asks for."""
     try:
         with path.open("rb") as file:
             asked = tomllib.load(file)
@@ -104,9 +151,16 @@ def read_corpus(path: str | os.PathLike[str]) -> Corpus:
         raise DataError(f"cannot be read ({error.strerror})", path) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"is no TOML file ({error})", path) from None
-    try:
+    with _told_of(path):
         _check(asked)
-        return gather(asked)
+        return _real(asked)
+
+
+@contextmanager
+def _told_of(path: Path) -> Iterator[None]:
+    """Name the file in errors about what it asks for."""
+    try:
+        yield
     except (DataError, ValueError, TypeError) as error:
         raise DataError(f"asks for a corpus that cannot be made: {error}", path) from None
 
@@ -119,6 +173,11 @@ def find_corpus(name: str | os.PathLike[str]) -> Path:
 
 def gather(asked: Mapping[str, Any]) -> Corpus:
     """The corpus of a description: see `read_corpus`."""
+    return _with_synthetic(_real(asked), "cpu")
+
+
+def _real(asked: Mapping[str, Any]) -> Corpus:
+    """All of a corpus but its synthetic series."""
     length, most = asked.get("length", 512), asked.get("most", 400)
     rng = np.random.default_rng(asked.get("seed", 0))
     parts: list[_Part] = []
@@ -136,8 +195,6 @@ def gather(asked: Mapping[str, Any]) -> Corpus:
             part.x = part.x[~_is_among(part.compared, seen)]
         dropped = n_before - sum(len(part.x) for part in parts)
         parts = [part for part in parts if len(part.x)]
-    weights = [math.sqrt(min(len(part.x), _ENOUGH)) for part in parts]
-    alike = [True] * len(parts)
     manifest = {
         "asked": dict(asked),
         "sets": [
@@ -146,21 +203,41 @@ def gather(asked: Mapping[str, Any]) -> Corpus:
         ],
         "dropped_as_equal_to_tests": dropped,
     }
-    if (made := asked.get("synthetic")) is not None:
-        x = synthetic_series(made["count"], length, random_state=made.get("seed", 0))
-        share = made.get("share", 0.25) if parts else 1.0
-        weights.append(share / (1 - share) * sum(weights) if parts else 1.0)
-        alike.append(False)
-        parts.append(_Part("synthetic", x, x[:, 0], fingerprint(x)))
-    if not parts:
-        raise DataError("there is no series in it; name data sets, or ask for synthetic series")
     return Corpus(
-        np.concatenate([part.x for part in parts]),
+        np.concatenate([np.empty((0, 1, length), np.float32), *(part.x for part in parts)]),
         tuple(part.name for part in parts),
         tuple(len(part.x) for part in parts),
-        tuple(weights),
-        tuple(alike),
+        tuple(math.sqrt(min(len(part.x), _ENOUGH)) for part in parts),
+        (0,) * len(parts),
         manifest,
+    )
+
+
+def _with_synthetic(real: Corpus, device: str) -> Corpus:
+    """A corpus with the synthetic series that it asks for."""
+    made = real.manifest["asked"].get("synthetic")
+    if made is None:
+        if not len(real):
+            raise DataError("there is no series in it; name data sets, or ask for synthetic series")
+        return real
+    siblings, share = made.get("siblings", 1), made.get("share", 0.25)
+    length = real.values.shape[-1]
+    x = synthetic_series(
+        made["count"],
+        length,
+        random_state=made.get("seed", 0),
+        siblings=siblings,
+        device=device,
+    )
+    weight = share / (1 - share) * sum(real.weights) if len(real) else 1.0
+    told = {"device": torch.device(device).type, "fingerprint": fingerprint(x)}
+    return Corpus(
+        np.concatenate([real.values, x]),
+        (*real.names, "synthetic"),
+        (*real.sizes, len(x)),
+        (*real.weights, weight),
+        (*real.siblings, siblings),
+        real.manifest | {"synthetic": told},
     )
 
 

@@ -16,6 +16,7 @@ from softclt.distances.registration import Ints, Ragged
 if TYPE_CHECKING:
     from softclt.distances.batches import BatchDistances
 
+OF_SIBLINGS = 0.25  # distance of two series that were made in the same way
 _AT_ONCE = 2**26  # values of a sample that are in memory at a time
 
 
@@ -82,34 +83,62 @@ class SetDistances:
     """Distances within several sets, each normalised by itself; rows are counted through all.
 
     Series of different sets are as far apart as can be, and so are those of a set that has none.
-    It is asked as `BatchDistances` are.
+    It is asked as `BatchDistances` are. Matrices lie in one vector, so that a batch from many sets
+    is looked up at once, where they are.
 
     Args:
-        sets: Of each set; None where no two series are alike.
+        sets: Of each set; a number where so many series that follow one another are siblings and
+            no others are alike; None where no two series are.
         starts: Rows at which sets begin.
+        device: Where batches are looked up; None: where the distances of the first set are.
     """
 
     matrix = None
 
-    def __init__(self, sets: Sequence["BatchDistances | None"], starts: Ints) -> None:
+    def __init__(
+        self,
+        sets: Sequence["BatchDistances | int | None"],
+        starts: Ints,
+        device: torch.device | None = None,
+    ) -> None:
         self.sets, self.starts = sets, np.asarray(starts)
-        first = self._known[0]
-        self.mode, self.engine, self.device = first.mode, first.engine, first.device
+        first = self._known[0] if self._known else None
+        self.mode = "dense" if first is None else first.mode
+        self.engine = None if first is None else first.engine
+        self.device = device or (torch.device("cpu") if first is None else first.device)
+        matrices = [None if one is None or isinstance(one, int) else one.matrix for one in sets]
+        sizes = [0 if matrix is None else len(matrix) for matrix in matrices]
+        families = [one if isinstance(one, int) else 1 for one in sets]
+        places = np.cumsum([0, *(size**2 for size in sizes)])[:-1]
+        self._begins, self._sizes, self._families, self._places = (
+            torch.as_tensor(np.asarray(own), dtype=torch.int64, device=self.device)
+            for own in (starts, sizes, families, places)
+        )
+        flat = [matrix.flatten() for matrix in matrices if matrix is not None]
+        self._flat = (torch.cat(flat) if flat else torch.zeros(1)).to(self.device)
+        self._apart = [
+            (k, one)
+            for k, one in enumerate(sets)
+            if one is not None and not isinstance(one, int) and one.matrix is None
+        ]
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Distances of a batch, ``(B, B)``."""
-        numbers = np.searchsorted(self.starts, rows.cpu().numpy(), side="right") - 1
-        own = np.unique(numbers)
-        if len(own) == 1 and (alone := self.sets[own[0]]) is not None:
-            return torch.as_tensor(alone(rows - int(self.starts[own[0]])))
-        block = torch.ones(len(rows), len(rows), device=self.device)
-        for k in own:
-            if (between := self.sets[k]) is not None:
-                places = torch.from_numpy(np.flatnonzero(numbers == k)).to(rows.device)
-                part = between(rows[places] - int(self.starts[k]))
-                block[places[:, None], places] = part
-        block.fill_diagonal_(0.0)
-        return block
+        rows = rows.to(self._begins.device)
+        number = torch.searchsorted(self._begins, rows, right=True) - 1  # of the set, (B,)
+        own = rows - self._begins[number]
+        same = number[:, None] == number
+        size, family = self._sizes[number], own // self._families[number]
+        place = self._places[number, None] + own[:, None] * size[:, None] + own
+        known = same & (size > 0)
+        block = torch.where(known, self._flat[place.where(known, 0)], 1.0)
+        siblings = same & (family[:, None] == family) & (self._families[number] > 1)
+        block.masked_fill_(siblings, OF_SIBLINGS)
+        for k, between in self._apart:
+            few = (number == k).nonzero()[:, 0]
+            if len(few):
+                block[few[:, None], few] = torch.as_tensor(between(own[few])).to(block)
+        return block.fill_diagonal_(0.0)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -123,4 +152,4 @@ class SetDistances:
 
     @property
     def _known(self) -> list["BatchDistances"]:
-        return [between for between in self.sets if between is not None]
+        return [one for one in self.sets if one is not None and not isinstance(one, int)]

@@ -238,17 +238,19 @@ def _neighbour_rows(
     neighbours = lead.neighbours if isinstance(lead, SoftLearner) else 0
     if corpus is None and (between is None or neighbours == 0):
         return None
-    sets: Sequence[BatchDistances | None] = (
-        between.sets if isinstance(between, SetDistances) else [between]
-    )
-    matrices = [None if one is None else one.matrix for one in sets]
-    if neighbours > 0 and any(one is not None and one.matrix is None for one in sets):
+    sets = between.sets if isinstance(between, SetDistances) else [between]
+    matrices: list[torch.Tensor | int | None] = [
+        one.matrix if isinstance(one, BatchDistances) else one for one in sets
+    ]
+    if neighbours > 0 and any(
+        isinstance(one, BatchDistances) and one.matrix is None for one in sets
+    ):
         raise ValueError(
             "neighbours need all distances at once, and there are too many series for that; "
             "give `distances`, or set neighbours=0"
         )
     if corpus is None:
-        assert matrices[0] is not None
+        assert isinstance(matrices[0], torch.Tensor)
         return NeighbourRows(matrices, [len(matrices[0])], [1.0], neighbours)
     if between is None:
         matrices = [None] * len(corpus.sizes)
@@ -442,14 +444,17 @@ def _distances(
 def _within_sets(
     model: SoftLearner, corpus: Corpus, seen: Any, n_steps: int, device: torch.device
 ) -> SetDistances:
-    """Distances within the sets of a corpus that have alike series."""
+    """Distances within the sets of a corpus; what was made up is alike by how it was made."""
     starts = np.cumsum([0, *corpus.sizes])
-    between: list[BatchDistances | None] = []
-    for alike, start, stop in zip(corpus.alike, starts, starts[1:], strict=False):
-        own = batch_distances(model, seen[start:stop], None, n_steps, device) if alike else None
-        assert not isinstance(own, SetDistances)
-        between.append(own)
-    return SetDistances(between, starts[:-1])
+    between: list[BatchDistances | int | None] = []
+    for siblings, start, stop in zip(corpus.siblings, starts, starts[1:], strict=False):
+        if siblings == 0:
+            own = batch_distances(model, seen[start:stop], None, n_steps, device)
+            assert not isinstance(own, SetDistances)
+            between.append(own)
+        else:
+            between.append(siblings if siblings > 1 else None)
+    return SetDistances(between, starts[:-1], device)
 
 
 def batch_distances(

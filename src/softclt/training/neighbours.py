@@ -20,7 +20,8 @@ class NeighbourRows:
     comes once in a batch: one that is there already is replaced by another anchor.
 
     Args:
-        distances: Within each set ``(N_k, N_k)``; None where nothing is alike.
+        distances: Within each set ``(N_k, N_k)``; a number where so many series that follow one
+            another are siblings, which are neighbours; None where nothing is alike.
         sizes: Series of each set; their rows follow each other.
         weights: Of the sets; in proportion to them anchors are drawn.
         neighbours: How many nearest series of an anchor one is drawn from; 0 draws anchors only.
@@ -34,27 +35,26 @@ class NeighbourRows:
 
     def __init__(
         self,
-        distances: Sequence[Tensor | None],
+        distances: Sequence[Tensor | int | None],
         sizes: Sequence[int],
         weights: Sequence[float],
         neighbours: int,
     ) -> None:
         self.sizes = np.asarray(sizes)
         self.starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
-        known = [matrix is not None and len(matrix) > 1 for matrix in distances]
-        self.alike = np.array(known) & (neighbours > 0)
+        k = max(1, neighbours)
+        found = [_nearest(one, size, k) for one, size in zip(distances, sizes, strict=True)]
+        self.alike = np.array([own.size > 0 for own in found]) & (neighbours > 0)
         # Anchors of sets with neighbours bring as many neighbours: a batch has the weights.
         shares = np.asarray(weights) * np.where(self.alike, 0.5, 1.0)
         self.shares = shares / shares.sum()
-        k = max(1, neighbours)
         nearest = np.zeros((int(self.sizes.sum()), k), np.int64)
         counts = np.zeros(len(nearest), np.int64)
-        for matrix, start, own in zip(distances, self.starts, self.alike, strict=True):
-            if own and matrix is not None:
-                found = _nearest(matrix, k)
-                part = slice(start, start + len(found))
-                nearest[part, : found.shape[1]] = found + start
-                counts[part] = found.shape[1]
+        for own, start, alike in zip(found, self.starts, self.alike, strict=True):
+            if alike:
+                part = slice(start, start + len(own))
+                nearest[part, : own.shape[1]] = own + start
+                counts[part] = own.shape[1]
         self.nearest, self.counts = nearest, counts
 
     def __call__(self, seed: int, step: int, size: int) -> Ints:
@@ -77,13 +77,21 @@ class NeighbourRows:
         return np.array(chosen)
 
 
-def _nearest(distances: Tensor, k: int) -> Ints:
-    """Of each series, the nearest others ``(N, min(k, N - 1))``."""
+def _nearest(distances: Tensor | int | None, n: int, k: int) -> Ints:
+    """Of each of n series, the nearest others ``(N, min(k, N - 1))``; none where none is alike."""
+    if distances is None:
+        return np.empty((n, 0), np.int64)
+    if isinstance(distances, int):
+        k = min(k, distances - 1)
+        rows = np.arange(n - n % distances)[:, None]  # the last family may not be whole
+        others = (rows + 1 + np.arange(k)) % distances + rows // distances * distances
+        alone = np.arange(n - n % distances, n)[:, None].repeat(k, axis=1)
+        return np.concatenate([others, alone])
     found = []
-    for start in range(0, len(distances), _ROWS):
+    for start in range(0, n, _ROWS):
         part = distances[start : start + _ROWS].clone()
         own = torch.arange(len(part), device=part.device)
         part[own, own + start] = torch.inf
-        found.append(part.topk(min(k, len(distances) - 1), largest=False).indices)
+        found.append(part.topk(min(k, n - 1), largest=False).indices)
     nearest: Ints = torch.cat(found).cpu().numpy()
     return nearest
