@@ -21,6 +21,7 @@ from softclt.reports.figures.study import Study as Study
 from softclt.reports.figures.style import new_figure as new_figure
 from softclt.reports.figures.style import save_figure as save_figure
 from softclt.reports.figures.style import style as style
+from softclt.reports.figures.synthetic import synthetic_families as synthetic_families
 from softclt.reports.figures.timestamps import phases as phases
 from softclt.reports.figures.timestamps import series_and_timestamps as series_and_timestamps
 from softclt.reports.figures.timestamps import timestamps_over_training as timestamps_over_training

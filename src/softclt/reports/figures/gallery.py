@@ -17,6 +17,7 @@ from softclt.reports.figures.assignments import (
 from softclt.reports.figures.instances import instance_maps, neighbourhood_maps
 from softclt.reports.figures.layers import distance_matrices, layer_distances
 from softclt.reports.figures.study import Study, sample
+from softclt.reports.figures.synthetic import synthetic_families
 from softclt.reports.figures.timestamps import (
     phases,
     series_and_timestamps,
@@ -221,6 +222,17 @@ def training(study: Study) -> Picture:
         f"different sums: compare their course, not their height. {study.facts}"
     )
     return Picture("Training", caption, training_curves(losses))
+
+
+@figures.register("synthetic", data=None)
+def synthetic(study: Study) -> Picture:
+    """Synthetic series to learn from, in families of one process each."""
+    caption = (
+        "Series of 512 steps by synthetic_series(48, 512, siblings=4). Siblings have the same "
+        "kinds of parts, sizes and periods; noise, places and phases are drawn anew. Computed, "
+        "not learned: no data."
+    )
+    return Picture("Synthetic series", caption, synthetic_families())
 
 
 def _one_series(study: Study, row: int) -> tuple[Floats, dict[str, Floats]]:
