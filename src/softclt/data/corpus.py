@@ -84,10 +84,15 @@ class _Part:
     fingerprint: str
 
 
-def read_corpus(path: str | os.PathLike[str], device: str = "cpu") -> Corpus:
+def read_corpus(
+    path: str | os.PathLike[str],
+    device: str = "cpu",
+    synthetic: Mapping[str, Any] | None = None,
+) -> Corpus:
     """Gather the corpus that a TOML file describes; ``base`` and ``synthetic`` are in the package.
 
-    Or read what `write_corpus` kept of one. Synthetic series are made anew, on ``device``.
+    Or read what `write_corpus` kept of one. Synthetic series are made anew, on ``device``; those of
+    ``synthetic`` instead of what the file asks for.
 
     A file has:
 
@@ -106,6 +111,8 @@ def read_corpus(path: str | os.PathLike[str], device: str = "cpu") -> Corpus:
     """
     path = find_corpus(path)
     real = _kept(path) if path.suffix == ".npz" else _gathered(path)
+    if synthetic is not None:
+        real.manifest["asked"]["synthetic"] = dict(synthetic)
     with _told_of(path):
         return _with_synthetic(real, device)
 
@@ -171,9 +178,9 @@ def find_corpus(name: str | os.PathLike[str]) -> Path:
     return shipped if shipped.parent == _SHIPPED and shipped.is_file() else Path(name)
 
 
-def gather(asked: Mapping[str, Any]) -> Corpus:
+def gather(asked: Mapping[str, Any], device: str = "cpu") -> Corpus:
     """The corpus of a description: see `read_corpus`."""
-    return _with_synthetic(_real(asked), "cpu")
+    return _with_synthetic(_real(asked), device)
 
 
 def _real(asked: Mapping[str, Any]) -> Corpus:
