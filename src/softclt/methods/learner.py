@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from softclt.inference import causal
 from softclt.inference.stream import CausalStream
 from softclt.losses.functional import TemporalWeights
 from softclt.methods.feeding import encode_source
+from softclt.methods.many import fit_many
 from softclt.methods.presets import preset
 from softclt.methods.signature import tell_parameters
 from softclt.registry import Registry
@@ -231,8 +232,6 @@ class RepresentationLearner(SeriesTransformer):
             callbacks: Functions that get a `softclt.training.Progress` every 100 steps and at the
                 end, and end training by returning True: see `softclt.training.stop_on_plateau`.
         """
-        from softclt.methods.many import fit_many
-
         fit_many([self], X, y, distances, times, checkpoint, callbacks)
         return self
 
@@ -491,9 +490,9 @@ def load_model(
             files hold its weights, not its code.
     """
     if pretrained.is_pretrained(folder):
-        from softclt.methods.pretrained import load_pretrained
-
-        return load_pretrained(os.fspath(folder))
+        kind: Any = methods["pretrained"]
+        named = kind(weights=os.fspath(folder))
+        return cast(RepresentationLearner, named.set_params(weights=named.weights_).ready())
     if not Path(folder).exists():
         pretrained.folder_of(folder)  # or an error that names those there are
     config, tensors = persistence.read_model(folder)

@@ -21,6 +21,6 @@ def leave_one_out(R: Floats, targets: Floats) -> Floats64:
     x = StandardScaler().fit_transform(np.asarray(R, dtype=np.float64))
     # Only with a scorer does it keep predictions instead of their errors.
     ridge = RidgeCV(RIDGE_ALPHAS, scoring="neg_mean_squared_error", store_cv_results=True)
-    kept = ridge.fit(x, targets).cv_results_[..., RIDGE_ALPHAS == ridge.alpha_]
+    kept = ridge.fit(x, targets).cv_results_[..., ridge.alpha_ == RIDGE_ALPHAS]
     predictions: Floats64 = kept.reshape(targets.shape)
     return predictions
