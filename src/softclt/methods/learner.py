@@ -460,10 +460,13 @@ class RepresentationLearner(SeriesTransformer):
             limits.append(self.max_epochs * (n_series // min(self.batch_size, n_series)))
         return int(min(limits))
 
-    def _new_training(self, seed: int, device: torch.device) -> TrainingState:
+    def _new_training(
+        self, seed: int, device: torch.device, n_channels: int | None = None
+    ) -> TrainingState:
+        """The start of training; on as many channels as were seen, unless it is said."""
         with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
             torch.manual_seed(torch_seed(Stream.INIT, seed))
-            module = self._build(self.n_features_in_)
+            module = self._build(self.n_features_in_ if n_channels is None else n_channels)
         module = module.to(device=device, dtype=self._dtype())
         return new_state(module, self._optimizer, self._averages)
 
