@@ -47,6 +47,39 @@ def imports(path):
                 yield (f"softclt.{alias.name}" if whole else node.module or ""), node.lineno
 
 
+def runtime_imports(path, found):
+    """Modules of the package that a file imports when it runs, sooner or later."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    types_only = [
+        n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CH" in ast.dump(n.test)
+    ]
+    skipped = {id(inner) for node in types_only for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in found)
+        elif isinstance(node, ast.ImportFrom) and node.module in found:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in found else node.module
+
+
+def circles(found):
+    """Groups of modules that import each other, at the top or in functions."""
+    edges = {m: set(runtime_imports(path, found)) - {m, "softclt"} for m, path in found.items()}
+    edges["softclt"] = set()  # the front door, again
+    left = dict(edges)
+    while leaves := [m for m, targets in left.items() if not targets & left.keys()]:
+        for module in leaves:
+            del left[module]
+    back = {m: {o for o in left if m in left[o]} for m in left}
+    while roots := [m for m, sources in back.items() if not sources & back.keys()]:
+        for module in roots:
+            del back[module]
+    return sorted(back)
+
+
 def against_the_order(found, order):
     """Imports of a room that stands later, as sentences."""
     place = {name: i for i, name in enumerate(order)}
@@ -85,3 +118,22 @@ def test_an_import_against_the_order_is_found_wherever_it_stands(line, tmp_path)
     path.write_text(line)
     (found,) = against_the_order({"softclt.losses.bad": path}, list(drawn_rooms()))
     assert found.endswith("losses must not know tasks")
+
+
+def test_no_modules_import_each_other_not_even_inside_functions():
+    assert circles(modules()) == []
+
+
+def test_a_circle_is_found_wherever_it_closes(tmp_path):
+    files = {
+        "softclt.losses.one": "from softclt.losses.two import b",
+        "softclt.losses.two": "def late():\n    from softclt.losses import three",
+        "softclt.losses.three": "import softclt.losses.one",
+        "softclt.losses.four": "from softclt.losses import one",
+        "softclt.losses": "if TYPE_CHECKING:\n    from softclt.losses.four import d",
+    }
+    found = {}
+    for name, text in files.items():
+        found[name] = tmp_path / f"{name}.py"
+        found[name].write_text(text)
+    assert circles(found) == ["softclt.losses.one", "softclt.losses.three", "softclt.losses.two"]

@@ -8,7 +8,7 @@ import pytest
 
 import mortal
 from softclt import parallel as jobs_module
-from softclt.parallel import Job, Workers, one_by_one
+from softclt.parallel import Job, Workers, in_processes, one_by_one
 
 pytestmark = pytest.mark.slow
 
@@ -38,6 +38,14 @@ def test_a_job_whose_process_dies_is_done_again_and_takes_no_other_down(tmp_path
     assert [answers[i] for i in range(6)] == [math.sqrt(i) for i in range(6)]
     assert isinstance(answers["cannot travel"], Exception)
     assert later == {"later": 3.0}
+
+
+def test_an_item_that_is_given_up_is_an_error_after_the_others_are_done(monkeypatch):
+    monkeypatch.setattr(jobs_module, "ATTEMPTS", 2)
+    found = in_processes(mortal.dies_at_zero, [0, 1, 2], 1)
+    assert sorted([next(found), next(found)]) == [1, 2]
+    with pytest.raises(RuntimeError, match="died 2 times"):
+        next(found)
 
 
 def interrupted(answers):

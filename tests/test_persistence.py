@@ -1,4 +1,5 @@
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ import torch
 
 import softclt
 from softclt import TS2Vec
-from softclt.persistence import ModelFileError
+from softclt.persistence import ModelFileError, json_safe
 
 FILES = ["config.json", "history.jsonl", "model.safetensors"]
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "max_iter": 2, "random_state": 3}
@@ -139,3 +140,12 @@ def test_a_failed_save_leaves_the_old_model_whole(saved, series, monkeypatch):
     monkeypatch.undo()
     np.testing.assert_array_equal(TS2Vec.load(folder).transform(series), before)
     assert sorted(p.name for p in folder.iterdir()) == FILES
+
+
+LONG = np.arange(2000.0)  # longer than what NumPy and torch print in full
+
+
+@pytest.mark.parametrize("wrap", [lambda x: x, torch.from_numpy, lambda x: partial(max, key=x)])
+def test_long_parameters_are_told_apart_by_all_their_values(wrap):
+    other = np.where(LONG == 1000, 7.0, LONG)
+    assert json_safe(wrap(LONG)) == json_safe(wrap(LONG.copy())) != json_safe(wrap(other))

@@ -1,21 +1,31 @@
 """When two settings are the same: the key of everything that is done once and kept."""
 
 import hashlib
+import pickle
 from collections.abc import Mapping, Set
+from contextlib import suppress
 from functools import partial
+from itertools import count
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from torch import Tensor, nn
+
+# What says nothing of itself is told by a number of its own: an `id` comes again when it is gone.
+_numbers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+_next_number = count()
+_KEPT_APART = ("_parameters", "_buffers", "_modules")  # of a module, which are tensors and modules
 
 
 def settings_key(*values: Any) -> str:
     """Sixteen hex digits, equal for equal values and for no others.
 
     Arrays count by all their values: their ``repr`` leaves out most of a long one. An estimator
-    counts by its class and parameters, a network by its layers and weights. What says nothing of
-    itself, such as a function, is the same only if it is the same object, so keys of it hold in
-    this process alone.
+    counts by its class and parameters, a network by its layers, their attributes and weights, a
+    function by its place in a module. What says nothing of itself, such as a function made within
+    another, is the same only if it is the same object: keys of it hold in this process alone.
 
     Example:
         >>> a, b = np.zeros(2000), np.zeros(2000)
@@ -47,9 +57,23 @@ def _plain(value: Any) -> Any:
         return "list", [_plain(v) for v in value]
     if isinstance(value, partial):
         return "partial", _plain([value.func, value.args, value.keywords])
+    if isinstance(value, ref):
+        return "reference"  # to what is counted where it lives
+    if isinstance(value, (FunctionType, BuiltinFunctionType, type)):
+        with suppress(Exception):  # whatever pickle raises, it does not find it by its name
+            return "named", pickle.dumps(value)
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if isinstance(value, nn.Module):
-        return kind, str(value), _plain(value.state_dict())
+        return kind, str(value), [_layer(own) for own in value.modules()]
     if hasattr(value, "get_params") and not isinstance(value, type):
         return kind, _plain(value.get_params(deep=False))
-    return kind, id(value)
+    try:
+        return kind, _numbers.setdefault(value, next(_next_number))
+    except TypeError:  # it has no hash, or cannot be referred to weakly
+        return kind, "at", id(value)
+
+
+def _layer(module: nn.Module) -> Any:
+    """What a module has itself: tensors, and what its ``forward`` may go by."""
+    own = {k: v for k, v in vars(module).items() if k not in _KEPT_APART}
+    return _plain([own, dict(module.named_parameters(recurse=False)), module._buffers])

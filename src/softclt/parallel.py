@@ -35,6 +35,10 @@ Shared = TypeVar("Shared")
 ATTEMPTS = 3  # after which a task whose worker dies is given up
 
 
+class WorkerDied(RuntimeError):
+    """A task took its process down again and again."""
+
+
 def worker_count(n_jobs: int | None) -> int:
     """How many threads or processes ``n_jobs`` stands for; -1 is one a core."""
     if n_jobs == 0 or not isinstance(n_jobs, (int, np.integer, type(None))):
@@ -64,12 +68,27 @@ def on_executor(
 def in_processes(
     task: Callable[[Item], Result], items: Sequence[Item], workers: int
 ) -> Iterator[Result]:
-    """Work in new processes of this machine, in any order; see `Workers` for those that die."""
+    """Work in new processes of this machine, in any order; see `Workers` for those that die.
+
+    An item that is given up for its deaths is an error in the end, when the others are done; at
+    once after ``ATTEMPTS`` such items in a row, since then it is not the items.
+    """
+    given_up: list[WorkerDied] = []
+    in_a_row = 0
     with Workers(max(1, min(workers, len(items)))) as processes:
         for _, answer in processes.run(Job(None, task, (item,)) for item in items):
+            if isinstance(answer, WorkerDied):
+                given_up.append(answer)
+                in_a_row += 1
+                if in_a_row == ATTEMPTS:
+                    raise answer
+                continue
             if isinstance(answer, Exception):
                 raise answer
+            in_a_row = 0
             yield answer
+    if given_up:
+        raise given_up[0]
 
 
 def on_ray(
@@ -268,7 +287,7 @@ class Workers:
                     self._spare = None
                 except Exception as error:
                     return error
-        return RuntimeError(
+        return WorkerDied(
             f"the process that worked on it died {ATTEMPTS} times: it may need more memory, or the "
             "script that starts it lacks `if __name__ == '__main__':`. What was finished is kept"
         )

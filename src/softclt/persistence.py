@@ -7,7 +7,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -52,12 +52,14 @@ def json_safe(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, (np.generic, np.ndarray)):
+    if isinstance(value, (np.generic, np.ndarray, Tensor)):
         return json_safe(value.tolist())
     if isinstance(value, Mapping):
         return {str(k): json_safe(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [json_safe(v) for v in value]
+    if isinstance(value, partial):
+        return json_safe({"partial": value.func, "args": value.args, **value.keywords})
     if isinstance(value, nn.Module):
         value = type(value)
     if callable(value) and hasattr(value, "__qualname__"):

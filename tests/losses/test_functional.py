@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -134,19 +135,16 @@ def test_temporal_weights_as_a_matrix_give_the_worked_value(case, dtype):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize(
-    ("name", "growth", "max_levels"),
-    [
+def test_joint_loss_has_the_worked_value(case, dtype):
+    z1, z2, w, temporal = golden_case(case, dtype)
+    for name, growth, max_levels in [
         ("hierarchical_joint", 2, None),
         ("hierarchical_joint_constant_tau", 1, None),
         ("joint_single_level", 2, 1),
-    ],
-)
-def test_joint_loss_has_the_worked_value(case, dtype, name, growth, max_levels):
-    z1, z2, w, temporal = golden_case(case, dtype)
-    lam = case["lam"]
-    loss = F.hierarchical_loss(z1, z2, w, temporal(growth), lam, max_levels=max_levels)
-    assert loss.item() == pytest.approx(case[name], **TOLERANCE[dtype])
+    ]:
+        levels = {"lam": case["lam"], "max_levels": max_levels}
+        loss = F.hierarchical_loss(z1, z2, w, temporal(growth), **levels)
+        assert loss.item() == pytest.approx(case[name], **TOLERANCE[dtype]), name
 
 
 def test_single_level_gradient_has_the_worked_values(path):
@@ -196,15 +194,14 @@ def test_hard_hierarchical_loss_of_equal_embeddings_has_the_closed_form():
 # ------------------------------------------------------------------------- the equations as loops
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("normalize", [False, True], ids=["", "normalized"])
-@pytest.mark.parametrize("masked", [False, True], ids=["", "masked"])
-def test_loss_equals_the_equation_written_as_loops(loss_name, shape, normalize, masked, path):
-    z1, z2 = views(*shape, seed=sum(shape))
-    mask = some_mask(*shape[:2]) if masked else None
-    expected = TWINS[loss_name](*arrays(z1, z2), mask, normalize)
-    loss = LOSSES[loss_name](z1, z2, mask, normalize)
-    assert loss.item() == pytest.approx(expected, rel=1e-12, abs=1e-13)
+def test_loss_equals_the_equation_written_as_loops(loss_name, path):
+    for shape, normalize, masked in product(SHAPES, [False, True], [False, True]):
+        z1, z2 = views(*shape, seed=sum(shape))
+        mask = some_mask(*shape[:2]) if masked else None
+        expected = TWINS[loss_name](*arrays(z1, z2), mask, normalize)
+        loss = LOSSES[loss_name](z1, z2, mask, normalize)
+        which = shape, f"{normalize=}", f"{masked=}"
+        assert loss.item() == pytest.approx(expected, rel=1e-12, abs=1e-13), which
 
 
 @settings(max_examples=60, deadline=None)

@@ -49,22 +49,18 @@ def distances(n=4, dtype=torch.float64):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("hierarchical_joint", {}),
-        ("hierarchical_joint_constant_tau", {"tau_growth": 1}),
-        ("joint_single_level", {"hierarchical": False}),
-    ],
-)
-def test_joint_loss_has_the_worked_value(case, dtype, name, options):
+def test_joint_loss_has_the_worked_value(case, dtype):
     z1, z2, d, cut = golden_inputs(case, dtype)
-    taus = case["tau_I"], case["tau_T"]
-    criterion = SoftContrastiveLoss(*taus, case["alpha"], case["lam"], weight_cut=cut, **options)
-    loss = criterion(z1, z2, distances=d)
-    assert loss.shape == ()
-    assert loss.dtype == dtype
-    assert loss.item() == pytest.approx(case[name], **TOLERANCE[dtype])
+    settings = case["tau_I"], case["tau_T"], case["alpha"], case["lam"]
+    for name, options in {
+        "hierarchical_joint": {},
+        "hierarchical_joint_constant_tau": {"tau_growth": 1},
+        "joint_single_level": {"hierarchical": False},
+    }.items():
+        loss = SoftContrastiveLoss(*settings, weight_cut=cut, **options)(z1, z2, distances=d)
+        assert loss.shape == ()
+        assert loss.dtype == dtype
+        assert loss.item() == pytest.approx(case[name], **TOLERANCE[dtype]), name
 
 
 @pytest.mark.parametrize("case", CASES)

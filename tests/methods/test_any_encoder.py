@@ -8,6 +8,7 @@ from torch import nn
 
 from softclt import TS2Vec, fit_many, load_model
 from softclt.encoders import ForeignEncoder, Piece
+from softclt.methods import RepresentationLearner
 from softclt.persistence import ModelFileError
 
 
@@ -67,6 +68,60 @@ def test_models_with_a_module_of_their_own_are_fitted_side_by_side_as_alone(sche
     together = [model.transform(X) for model in fit_many(models, X)]
     alone = [clone(model).fit(X).transform(X) for model in models]
     np.testing.assert_array_equal(together, alone)
+
+
+class Looks(nn.Linear):
+    """Goes by its values."""
+
+    def forward(self, x):
+        return super().forward(x.transpose(1, 2)) if x.sum() < 1e9 else x.transpose(1, 2)
+
+
+class Recurrent(nn.LSTM):
+    def forward(self, x):
+        return super().forward(x.transpose(1, 2))[0]
+
+
+def plain(**kwargs):
+    """The convolutions without the lone number."""
+    own = module(**kwargs)
+    del own.gain
+    own.gain = 1.0
+    return own
+
+
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_what_can_be_stacked_is_and_becomes_what_it_is_alone(schedule, monkeypatch):
+    monkeypatch.setattr(RepresentationLearner, "_stack_size", lambda self, x: 10)
+    settings = [{"tau_instance": 5.0, "lr": 1e-3}, {"tau_instance": None, "lr": 3e-3}]
+    exact = {"encoder": plain(), "lr_schedule": schedule, "precision": "float64"}
+    models = [small(**exact, **own) for own in settings]
+    together = [model.transform(X) for model in fit_many(models, X)]
+    assert [model.history_["trained_together"] for model in models] == [2, 2]
+    again = fit_many([model.set_params(warm_start=True) for model in models], X)
+    assert [model.n_iter_ for model in again] == [8, 8]
+    monkeypatch.undo()
+    alone = [clone(model).set_params(warm_start=False).fit(X) for model in models]
+    np.testing.assert_allclose(together, [own.transform(X) for own in alone], atol=1e-5)
+    longer = [own.set_params(warm_start=True).fit(X).transform(X) for own in alone]
+    np.testing.assert_allclose([own.transform(X) for own in again], longer, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [module(), nn.Sequential(plain(), nn.Dropout()), Looks(1, 5)],
+    ids=["a number", "dropout", "looks"],
+)
+def test_what_cannot_be_stacked_is_trained_one_by_one(encoder, monkeypatch):
+    monkeypatch.setattr(RepresentationLearner, "_stack_size", lambda self, x: 10)
+    models = fit_many([small(encoder=encoder, random_state=seed) for seed in (0, 1)], X)
+    assert [model.history_["trained_together"] for model in models] == [1, 1]
+
+
+def test_a_recurrent_network_is_trained_either_way(monkeypatch):
+    monkeypatch.setattr(RepresentationLearner, "_stack_size", lambda self, x: 10)
+    models = [small(encoder=Recurrent(1, 4, batch_first=True), random_state=s) for s in (0, 1)]
+    assert fit_many(models, X)[1].transform(X).shape == (10, 4)
 
 
 def test_missing_values_hidden_steps_and_varying_lengths_are_zeros_to_it():

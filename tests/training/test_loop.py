@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from softclt import TS2Vec
+from softclt import CoST, TS2Vec
 from softclt.data import waves
 from softclt.training import fit_loop
 from softclt.training.loop import Course
@@ -116,13 +116,14 @@ def test_a_window_of_long_series_is_drawn_for_the_values_and_their_mask_alike(se
     assert len({int(batch.start[0]) for batch in seen}) > 1
 
 
-def test_one_thread_and_two_give_the_same_bits():
+@pytest.mark.parametrize("method", [TS2Vec, CoST])
+def test_one_thread_and_two_give_the_same_bits(method):
     X = waves(n_per_class=4, length=120, random_state=0).X_train
     threads, embedded = torch.get_num_threads(), []
     try:
         for n in (1, 2):
             torch.set_num_threads(n)
-            model = TS2Vec(hidden_dims=32, depth=4, max_iter=5, random_state=0, device="cpu")
+            model = method(hidden_dims=32, depth=4, max_iter=5, random_state=0, device="cpu")
             embedded.append(model.fit(X).transform(X))
     finally:
         torch.set_num_threads(threads)

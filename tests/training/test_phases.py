@@ -93,9 +93,9 @@ def test_labels_reach_the_loss_with_their_rows(phase, network):
         rows.append((batch.index.clone(), batch.labels.clone()))
         return labels_are_given(module, batch, draws)
 
-    run_phase(replace(phase, task=replace(phase.task, objective=objective)), network)
+    run_phase(replace(phase, course=replace(phase.course, objective=objective)), network)
     assert len(rows) == 18
-    assert all(torch.equal(own, phase.task.labels[index]) for index, own in rows)
+    assert all(torch.equal(own, phase.course.labels[index]) for index, own in rows)
 
 
 def test_a_killed_phase_goes_on_to_the_same_bits(phase, network, tmp_path):
@@ -123,7 +123,7 @@ def test_a_finished_phase_is_not_run_again(phase, network, tmp_path):
     def never(module, batch, draws):
         raise AssertionError
 
-    again = replace(phase, task=replace(phase.task, objective=never))
+    again = replace(phase, course=replace(phase.course, objective=never))
     assert run_phase(again, second, tmp_path)[0]["loss"] == losses
     assert torch.equal(second.head.weight, first.head.weight)
 

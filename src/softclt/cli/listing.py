@@ -91,14 +91,9 @@ def _entries(kind: What) -> dict[str, str]:
 
         return {name: pretrained.about(name) for name in pretrained.names()}
     if kind is What.presets:
-        from softclt.methods import methods, preset_names
-
-        of: dict[str, list[str]] = {}
-        for method in methods.names():
-            for preset in preset_names(method):
-                of.setdefault(preset, []).append(method)
         return {
-            preset: f"--method {' or '.join(own)} --preset {preset}" for preset, own in of.items()
+            preset: f"--method {' or '.join(own)} --preset {preset}"
+            for preset, own in _methods_of_presets().items()
         }
     if kind is What.suites:
         from softclt.bench.suites import shipped_suites
@@ -114,6 +109,8 @@ def _tags(kind: What, name: str) -> dict[str, Any]:
         from softclt import pretrained
 
         return pretrained.manifest_of(name)
+    if kind is What.presets:
+        return {"methods": _methods_of_presets()[name]}
     if kind not in _REGISTRIES:
         return {}
     tags = _registry(kind).tags(name).items()
@@ -122,6 +119,16 @@ def _tags(kind: What, name: str) -> dict[str, Any]:
         for key, value in tags
         if isinstance(value, (bool, int, float, str, list, tuple))
     }
+
+
+def _methods_of_presets() -> dict[str, list[str]]:
+    from softclt.methods import methods, preset_names
+
+    of: dict[str, list[str]] = {}
+    for method in methods.names():
+        for preset in preset_names(method):
+            of.setdefault(preset, []).append(method)
+    return of
 
 
 def _registry(kind: What) -> Any:

@@ -6,17 +6,19 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call, vmap
 
 from softclt.encoders.encoder import Encoder, Piece
 
-_TRIED = 2, 64  # series and steps of the batch that a module is tried with
+TRIED = 2, 64  # series and steps of the batch that a module is tried with
 
 
 class ForeignEncoder(Encoder):
     """A copy of a module from ``(B, D, T)`` to ``(B, T, M)``, for methods that want an `Encoder`.
 
     The module knows nothing of missing values: it sees 0 where a step is missing, hidden or padded.
-    It has one layer to read out, and is never part of a stack.
+    It has one layer to read out. Its parameters have no axis of models, but in a stack of several:
+    see `softclt.encoders.stacked.can_stack`.
 
     Args:
         module: Has to work for any T, and is tried at once.
@@ -41,6 +43,7 @@ class ForeignEncoder(Encoder):
         self.mask_padding = mask_padding
         self.output_dims = embedding_size(module, n_channels)
         self.module = copy.deepcopy(module).requires_grad_(True)
+        self.n_models = 1
 
     def forward(
         self,
@@ -51,17 +54,23 @@ class ForeignEncoder(Encoder):
         complete: bool = False,
         pieces: Sequence[Piece] | None = None,
     ) -> Tensor:
-        """See `Encoder`; x may have a leading axis of one model."""
+        """See `Encoder`; of a single model x may have the leading axis or not."""
         if layer not in (None, 0):
             raise ValueError(f"layer is {layer}; this encoder has one, number 0")
-        shape, everything, parts = x.shape, range(x.shape[-1]), []
-        x = self._hidden(x, keep, complete).reshape(-1, *shape[-2:])
+        everything, parts = range(x.shape[-1]), []
+        x = self._hidden(x, keep, complete)
         for steps, wanted in pieces or [Piece(everything, everything)]:
-            z = self.module(x[..., steps.start : steps.stop])
-            parts.append(z[:, wanted.start - steps.start : wanted.stop - steps.start])
-        z = torch.cat(parts, dim=1)
-        z = z.reshape(*shape[:-2], *z.shape[-2:])
+            z = self._steps(x[..., steps.start : steps.stop])
+            parts.append(z[..., wanted.start - steps.start : wanted.stop - steps.start, :])
+        z = torch.cat(parts, dim=-2)
         return z if dropout is None else z * dropout
+
+    def _steps(self, x: Tensor) -> Tensor:
+        """What the module, or each of the stack, makes of series ``(..., D, T)``."""
+        if self.n_models > 1:
+            return _side_by_side(self.module, x)
+        z: Tensor = self.module(x.reshape(-1, *x.shape[-2:]))
+        return z.reshape(*x.shape[:-2], *z.shape[-2:])
 
     def all_layers(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
         """The only one."""
@@ -76,9 +85,20 @@ class ForeignEncoder(Encoder):
         return x if seen is None else torch.where(seen[..., None, :], x, x.new_zeros(()))
 
 
+def _side_by_side(stack: nn.Module, x: Tensor) -> Tensor:
+    """What each module of a stack makes of its series ``(R, B, D, T)``."""
+
+    def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], own: Tensor) -> Tensor:
+        return cast(Tensor, functional_call(stack, (parameters, buffers), (own,)))
+
+    parameters: dict[str, Tensor] = dict(stack.named_parameters())
+    buffers = dict(stack.named_buffers())
+    return vmap(one, randomness="error")(parameters, buffers, x)
+
+
 def embedding_size(module: nn.Module, n_channels: int) -> int:
     """M of a module, or an error that says what it makes of series of so many channels."""
-    b, t = _TRIED
+    b, t = TRIED
     like = next(module.parameters(), torch.zeros(()))
     x = torch.zeros(b, n_channels, t, dtype=like.dtype, device=like.device)
     name, trained = type(module).__name__, module.training

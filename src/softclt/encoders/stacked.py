@@ -6,6 +6,7 @@ tap of a convolution sees is then one piece of memory, and is multiplied where i
 """
 
 import copy
+import math
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
+from softclt.encoders.foreign import TRIED, ForeignEncoder
 from softclt.encoders.windows import Step
 
 Network = TypeVar("Network", bound=nn.Module)
@@ -193,9 +195,11 @@ def stacked(networks: Sequence[Network]) -> Network:
     """One network with the parameters and buffers of all of them side by side."""
     stack = copy.deepcopy(networks[0])
     for name, parameter in stack.named_parameters():
-        parameter.data = torch.cat([network.get_parameter(name).data for network in networks])
+        parameter.data = side_by_side(stack, [own.get_parameter(name).data for own in networks])
     for name, buffer in stack.named_buffers():
-        buffer.data = torch.cat([network.get_buffer(name) for network in networks])
+        buffer.data = side_by_side(stack, [own.get_buffer(name) for own in networks])
+    if isinstance(stack, ForeignEncoder):
+        stack.n_models = len(networks)
     return stack
 
 
@@ -203,11 +207,50 @@ def one_of(stack: Network, r: int) -> Network:
     """A copy of network r alone."""
     network = copy.deepcopy(stack)
     for parameter in network.parameters():
-        parameter.data = parameter.data[r : r + 1].clone()
+        parameter.data = alone(stack, parameter.data, r)
         parameter.grad = None
     for buffer in network.buffers():
-        buffer.data = buffer.data[r : r + 1].clone()
+        buffer.data = alone(stack, buffer.data, r)
+    if isinstance(network, ForeignEncoder):
+        network.n_models = 1
     return network
+
+
+def side_by_side(network: nn.Module, tensors: Sequence[Tensor]) -> Tensor:
+    """A tensor of a stack from those of networks of this kind, such as a parameter or moments."""
+    together = torch.stack if isinstance(network, ForeignEncoder) else torch.cat
+    return together(list(tensors))
+
+
+def alone(network: nn.Module, tensor: Tensor, r: int) -> Tensor:
+    """Network r's part of a tensor of a stack of this kind."""
+    return (tensor[r] if isinstance(network, ForeignEncoder) else tensor[r : r + 1]).clone()
+
+
+def can_stack(module: nn.Module, n_channels: int, device: torch.device) -> bool:
+    """Whether copies of a module side by side do what each does alone: it is tried with two.
+
+    What draws random numbers cannot, since they would be others than alone; nor what looks into
+    its values to decide what to do.
+    """
+    if any(parameter.ndim == 0 for parameter in module.parameters()):
+        return False  # an optimiser's moments of it could not be told from its count of steps
+    one, other = (ForeignEncoder(module, n_channels).to(device) for _ in range(2))
+    like = next(module.parameters(), torch.zeros(()))
+    shape = 2, TRIED[0], n_channels, TRIED[1]
+    x = torch.linspace(-1, 1, math.prod(shape), dtype=like.dtype, device=device).view(shape)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.mul_(0.5)
+    try:
+        stack = stacked([one, other])
+        found = stack(x)
+        found.sum().backward()
+        wanted = torch.stack([one(x[0]), other(x[1])])
+        kept = zip(stack.buffers(), stacked([one, other]).buffers(), strict=True)
+        return all(torch.allclose(a, b, atol=1e-5) for a, b in [(found, wanted), *kept])
+    except Exception:  # torch says in many ways that it cannot
+        return False
 
 
 def uniform_parameter(shape: tuple[int, ...], fan_in: int) -> nn.Parameter:

@@ -83,13 +83,12 @@ def adopt(
     """
     check_is_fitted(pretrained, "module_")
     learner._check_parameters()
-    learner.n_features_in_, learner.scale_ = pretrained.n_features_in_, pretrained.scale_
     if seed is None:
         seed = pretrained.seed_
         if learner.random_state is not None:
             seed = check_random_state_seed(learner.random_state)
     device = learner._torch_device()
-    module = learner._new_training(seed, device).averaged
+    module = learner._new_training(seed, device, pretrained.n_features_in_).averaged
     if type(module) is not type(pretrained.module_) or _shapes(module) != _shapes(
         pretrained.module_
     ):
@@ -98,6 +97,7 @@ def adopt(
             f"{type(learner).__name__}; give both the same widths, depths and kernels"
         )
     module.load_state_dict(pretrained.module_.state_dict())
+    learner.n_features_in_, learner.scale_ = pretrained.n_features_in_, pretrained.scale_
     learner.seed_, learner.device_ = seed, str(device)
     learner.fingerprint_ = pretrained.fingerprint_
     learner.n_iter_, learner.history_ = pretrained.n_iter_, copy.deepcopy(pretrained.history_)

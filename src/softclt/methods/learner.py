@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from softclt.inference import causal
 from softclt.inference.stream import CausalStream
 from softclt.losses.functional import TemporalWeights
 from softclt.methods.feeding import encode_source
+from softclt.methods.many import fit_many
 from softclt.methods.presets import preset
 from softclt.methods.signature import tell_parameters
 from softclt.registry import Registry
@@ -231,8 +232,6 @@ class RepresentationLearner(SeriesTransformer):
             callbacks: Functions that get a `softclt.training.Progress` every 100 steps and at the
                 end, and end training by returning True: see `softclt.training.stop_on_plateau`.
         """
-        from softclt.methods.many import fit_many
-
         fit_many([self], X, y, distances, times, checkpoint, callbacks)
         return self
 
@@ -461,10 +460,13 @@ class RepresentationLearner(SeriesTransformer):
             limits.append(self.max_epochs * (n_series // min(self.batch_size, n_series)))
         return int(min(limits))
 
-    def _new_training(self, seed: int, device: torch.device) -> TrainingState:
+    def _new_training(
+        self, seed: int, device: torch.device, n_channels: int | None = None
+    ) -> TrainingState:
+        """The start of training; on as many channels as were seen, unless it is said."""
         with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
             torch.manual_seed(torch_seed(Stream.INIT, seed))
-            module = self._build(self.n_features_in_)
+            module = self._build(self.n_features_in_ if n_channels is None else n_channels)
         module = module.to(device=device, dtype=self._dtype())
         return new_state(module, self._optimizer, self._averages)
 
@@ -491,9 +493,9 @@ def load_model(
             files hold its weights, not its code.
     """
     if pretrained.is_pretrained(folder):
-        from softclt.methods.pretrained import load_pretrained
-
-        return load_pretrained(os.fspath(folder))
+        kind: Any = methods["pretrained"]
+        named = kind(weights=os.fspath(folder))
+        return cast(RepresentationLearner, named.set_params(weights=named.weights_).ready())
     if not Path(folder).exists():
         pretrained.folder_of(folder)  # or an error that names those there are
     config, tensors = persistence.read_model(folder)

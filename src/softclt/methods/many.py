@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -25,7 +25,6 @@ from softclt.distances.of_sets import SetDistances
 from softclt.distances.store import matrix_of
 from softclt.identity import settings_key
 from softclt.methods.feeding import feed_distances, prepare_feed
-from softclt.methods.soft import SoftLearner
 from softclt.methods.stacks import chunks, speaker, stackable
 from softclt.methods.weights import BatchWeights, stacked_temporal
 from softclt.training.callbacks import Callback
@@ -50,6 +49,7 @@ from softclt.validation import (
 
 if TYPE_CHECKING:
     from softclt.methods.learner import RepresentationLearner
+    from softclt.methods.soft import SoftLearner
 
 Model = TypeVar("Model", bound="RepresentationLearner")
 
@@ -235,7 +235,7 @@ def _neighbour_rows(
 ) -> NeighbourRows | None:
     """What chooses the rows of a batch; None: every series in turn."""
     corpus = call.X if isinstance(call.X, Corpus) else None
-    neighbours = lead.neighbours if isinstance(lead, SoftLearner) else 0
+    neighbours = lead.get_params(deep=False).get("neighbours", 0)
     if corpus is None and (between is None or neighbours == 0):
         return None
     sets = between.sets if isinstance(between, SetDistances) else [between]
@@ -418,12 +418,14 @@ def _distances(
     lead, sections = models[0], series.sections
     if not any(model._needs_distances() for model in models):
         return None
-    if not isinstance(lead, SoftLearner):
+    params = lead.get_params(deep=False)
+    if "distance" not in params:
         raise TypeError(
             f"{type(lead).__name__} has instance weights, but no parameters of distances; "
             "derive it from SoftLearner"
         )
-    key = settings_key([getattr(lead, name) for name in _OF_DISTANCES])
+    soft = cast("SoftLearner", lead)
+    key = settings_key([params[name] for name in _OF_DISTANCES])
     if key not in call.between:
         if len(sections) == 1:
             warnings.warn(
@@ -434,15 +436,15 @@ def _distances(
             call.between[key] = None
             return None
         if isinstance(call.X, Corpus):
-            call.between[key] = _within_sets(lead, call.X, sections, n_steps, device)
+            call.between[key] = _within_sets(soft, call.X, sections, n_steps, device)
         else:
             given = _given(call.distances, series, lead)
-            call.between[key] = batch_distances(lead, sections, given, n_steps, device)
+            call.between[key] = batch_distances(soft, sections, given, n_steps, device)
     return call.between[key]
 
 
 def _within_sets(
-    model: SoftLearner, corpus: Corpus, seen: Any, n_steps: int, device: torch.device
+    model: "SoftLearner", corpus: Corpus, seen: Any, n_steps: int, device: torch.device
 ) -> SetDistances:
     """Distances within the sets of a corpus; what was made up is alike by how it was made."""
     starts = np.cumsum([0, *corpus.sizes])
@@ -458,7 +460,7 @@ def _within_sets(
 
 
 def batch_distances(
-    model: SoftLearner, seen: Floats32 | Feed, given: Any, n_steps: int, device: torch.device
+    model: "SoftLearner", seen: Floats32 | Feed, given: Any, n_steps: int, device: torch.device
 ) -> BatchDistances | SetDistances:
     """Distances of any batch of the series that a network sees, as its method wants them.
 
@@ -488,7 +490,7 @@ def batch_distances(
 
 
 def late_weights(
-    models: Sequence[SoftLearner], seen: Floats32, given: Any, n_steps: int, x: Tensor
+    models: "Sequence[SoftLearner]", seen: Floats32, given: Any, n_steps: int, x: Tensor
 ) -> Weights:
     """Instance weights of batches, made when one asks: a phase that has ended needs none.
 

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from softclt.assignments import weights_by_time
 from softclt.encoders import DilatedEncoder, Encoder, ForeignEncoder, Piece
+from softclt.encoders.stacked import can_stack
 from softclt.losses import functional
 from softclt.losses.by_time import hierarchical_loss_by_time
 from softclt.methods.learner import methods
@@ -33,7 +34,8 @@ class TS2Vec(SoftAtAllLevels):
         encoder: A torch module from ``(B, D, T)`` to ``(B, T, M)``, for any T, in place of the
             dilated convolutions; the three sizes above then have no effect. Training starts from
             a copy of it. It sees 0 where a value is missing; the random numbers of its own layers,
-            such as dropout, are torch's and not those of random_state.
+            such as dropout, are torch's and not those of random_state. With such layers, or ones
+            that torch's `vmap` cannot do, models are not stacked but trained one by one.
         lr: Learning rate of AdamW.
 
     Attributes:
@@ -88,7 +90,10 @@ class TS2Vec(SoftAtAllLevels):
         )
 
     def _stack_size(self, x: Tensor) -> int:
-        return super()._stack_size(x) if self.encoder is None else 1
+        size = super()._stack_size(x)
+        if size == 1 or self.encoder is None or can_stack(self.encoder, x.shape[1], x.device):
+            return size
+        return 1
 
     def _weights_by_time(self, times: Tensor, level: int) -> Tensor | None:
         kernel, growth = self.temporal_assignment, self.tau_growth

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
+from softclt.files import whole_file
 from softclt.reports.document import Document
+from softclt.reports.figures.style import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,9 +45,6 @@ def save_pictures(document: Document, path: str | os.PathLike[str], suffix: str)
     Returns:
         Number of a picture, counted through the document, -> its path from the document's folder.
     """
-    from softclt.files import whole_file
-    from softclt.reports.figures.style import save_figure
-
     path, links = Path(path), {}
     pictures = [picture for section in document.sections for picture in section.pictures]
     for i, (title, _, content) in enumerate(pictures):

@@ -9,6 +9,7 @@ from pathlib import Path
 from softclt.files import whole_file
 from softclt.reports.analysis import Analysis
 from softclt.reports.baselines import read_baselines
+from softclt.reports.comparison import figures_section
 from softclt.reports.details import (
     again_section,
     every_set_section,
@@ -17,7 +18,11 @@ from softclt.reports.details import (
     pairs_section,
 )
 from softclt.reports.document import FORMATS, Document, Picture, Section
+from softclt.reports.long_table import long_csv
 from softclt.reports.metric import Metric
+from softclt.reports.page import html
+from softclt.reports.pictures import save_pictures
+from softclt.reports.plain import latex, markdown
 from softclt.reports.rows import tabulate
 from softclt.reports.standings import overall_section
 from softclt.reports.statistics import INTERVALS
@@ -127,17 +132,10 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> None:
     path = Path(path)
     check_choice(path.suffix, FORMATS, "the suffix of the report")
     if path.suffix == ".html":
-        from softclt.reports.page import html
-
         text = html(report.document)
     elif path.suffix == ".csv":
-        from softclt.reports.long_table import long_csv
-
         text = long_csv(report.analyses)
     else:
-        from softclt.reports.pictures import save_pictures
-        from softclt.reports.plain import latex, markdown
-
         suffix, write = (".svg", markdown) if path.suffix == ".md" else (".pdf", latex)
         text = write(report.document, save_pictures(report.document, path, suffix))
     with whole_file(path) as temporary:
@@ -149,8 +147,6 @@ def _sections(analysis: Analysis, name: str, drawn: bool) -> list[Section | None
         return [Section(f"Summary{name}", ("Every run failed; see below.",))]
     pictures: Section | None = None
     if drawn:
-        from softclt.reports.comparison import figures_section
-
         pictures = figures_section(analysis, name)
     return [
         summary_section(analysis, name),

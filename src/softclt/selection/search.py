@@ -10,6 +10,7 @@ import numpy as np
 from softclt.methods import RepresentationLearner
 from softclt.selection.comparison import Comparison, Member, Parameters
 from softclt.selection.scores import choose
+from softclt.selection.tune import tuned
 from softclt.validation import check_choice, check_random_state_seed, check_range, check_series
 
 if TYPE_CHECKING:
@@ -155,8 +156,6 @@ def select(
     if strategy == "default":
         members = comparison.members([{}])
     elif search == "optuna":
-        from softclt.selection.tune import tuned
-
         check_range(n_trials, "n_trials", 1)
         members = tuned(comparison, grid, n_trials)
     else:

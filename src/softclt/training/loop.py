@@ -129,7 +129,7 @@ class Course:
 
 def fit_loop(
     state: TrainingState,
-    task: Course,
+    course: Course,
     n_steps: int,
     progress: bool = False,
     checkpoint: Checkpoint | None = None,
@@ -141,7 +141,7 @@ def fit_loop(
     Every 100 steps and at the end the losses are looked at, callbacks are called, any of which may
     end training by returning True, and the checkpoint is written.
     """
-    stepper, group = _Stepper(state, task), task.group
+    stepper, group = _Stepper(state, course), course.group
     recent: list[Tensor] = []
     last = state.step + n_steps
     with (
@@ -156,7 +156,7 @@ def fit_loop(
             due = state.step % _LOOK_EVERY == 0 or state.step == last
             if not due and not _wanted(checkpoint, interrupted, state.step, group):
                 continue
-            _look(state, task, recent)
+            _look(state, course, recent)
             recent.clear()
             if due and group.from_first(lambda: _tell(callbacks, state, last)):
                 break
@@ -178,7 +178,7 @@ def _wanted(
     return group.any(checkpoint.overdue or interrupted())
 
 
-def _look(state: TrainingState, task: Course, recent: list[Tensor]) -> None:
+def _look(state: TrainingState, course: Course, recent: list[Tensor]) -> None:
     """Keep the losses of the last steps, and stop at one that is no number."""
     new = torch.stack(recent).tolist()  # (steps, R)
     for r, losses in enumerate(state.losses):
@@ -186,23 +186,23 @@ def _look(state: TrainingState, task: Course, recent: list[Tensor]) -> None:
     for step, values in enumerate(new, state.step - len(new)):
         for r, value in enumerate(values):
             if not math.isfinite(value):
-                raise FloatingPointError(_trouble(f"the loss became {value}", task, r, step))
+                raise FloatingPointError(_trouble(f"the loss became {value}", course, r, step))
     shape = len(state.losses), -1
     finite = [p.isfinite().reshape(shape).all(dim=1) for p in state.module.parameters()]
     for r, sound in enumerate(torch.stack(finite).all(dim=0).tolist()):
         if not sound:
             raise FloatingPointError(
-                _trouble("weights became infinite or nan", task, r, state.step - 1)
+                _trouble("weights became infinite or nan", course, r, state.step - 1)
             )
 
 
-def _trouble(what: str, task: Course, r: int, step: int) -> str:
-    n, seed = task.n_series, task.seeds[r]
-    if task.feed is None:
-        rows = batch_rows(seed, step, n, task.n_in_batch).tolist()
+def _trouble(what: str, course: Course, r: int, step: int) -> str:
+    n, seed = course.n_series, course.seeds[r]
+    if course.feed is None:
+        rows = batch_rows(seed, step, n, course.n_in_batch).tolist()
     else:
-        rows = task.feed.rows(seed, step, task.batch_size).tolist()
-    model = "" if len(task.seeds) == 1 else f" of model {r} of {len(task.seeds)} (seed {seed})"
+        rows = course.feed.rows(seed, step, course.batch_size).tolist()
+    model = "" if len(course.seeds) == 1 else f" of model {r} of {len(course.seeds)} (seed {seed})"
     return (
         f"{what} at step {step}{model}, whose batch was rows {rows} of the {n} training series; "
         "a smaller lr, or scaled data (scale='channel', no extreme values in these rows), "
@@ -221,31 +221,31 @@ def _tell(callbacks: Sequence[Callback], state: TrainingState, last: int) -> boo
 class _Stepper:
     """Takes one step after the other; on a GPU, steps of a shape seen before as a CUDA graph."""
 
-    def __init__(self, state: TrainingState, task: Course) -> None:
-        self.state, self.task = state, task
-        x = task.x
-        self.n, self.length = task.n_series, x.shape[-1]
-        self.batch_size = task.n_in_batch
-        self.part = task.group.part(self.batch_size)
+    def __init__(self, state: TrainingState, course: Course) -> None:
+        self.state, self.course = state, course
+        x = course.x
+        self.n, self.length = course.n_series, x.shape[-1]
+        self.batch_size = course.n_in_batch
+        self.part = course.group.part(self.batch_size)
         self.observed, self.fetch = None, None
-        if task.feed is not None:
-            self.fetch = Fetcher(task.feed, task.seeds, task.batch_size, task.group)
+        if course.feed is not None:
+            self.fetch = Fetcher(course.feed, course.seeds, course.batch_size, course.group)
         else:
             observed = ~x.isnan().any(dim=1)  # (N, T)
             self.observed = None if bool(observed.all()) else observed
-        self.keys = stream_keys(task.seeds, x.device)
+        self.keys = stream_keys(course.seeds, x.device)
         self.parameters: list[Tensor] = list(state.module.parameters())
         self.averaged: list[Tensor] = list(state.averaged.parameters())
         self.buffers = list(zip(state.averaged.buffers(), state.module.buffers(), strict=True))
         # What changes from step to step, at addresses that stay the same.
-        r, b = len(task.seeds), self.batch_size
+        r, b = len(course.seeds), self.batch_size
         self.counter = torch.zeros((), dtype=torch.int32, device=x.device)
         self.share = torch.zeros((), dtype=x.dtype, device=x.device)
         self.index = torch.zeros(r, b, dtype=torch.int64, device=x.device)
         self.lr_factors: RateFactors | None = None
-        if task.rates is not None and not task.rates.same:
+        if course.rates is not None and not course.rates.same:
             base = state.optimizer.param_groups[0]["lr"]
-            self.lr_factors = RateFactors(task.rates, base, self.share)
+            self.lr_factors = RateFactors(course.rates, base, self.share)
         self.fed: Tensor | None = None
         self.held: dict[Hashable, Tensor] = {}
         self.weights: Tensor | None = None
@@ -258,10 +258,10 @@ class _Stepper:
         """Take a step: the losses ``(R,)``."""
         self._bring(step)
         # What is missing decides shapes too, and only the host can see it.
-        capturable = self.task.x.device.type == "cuda" and self.task.group.size == 1
+        capturable = self.course.x.device.type == "cuda" and self.course.group.size == 1
         if not capturable or self.observed is not None:
             return self._step(step)
-        layout = self.task.layout(min(self.length, self.task.max_length), step)
+        layout = self.course.layout(min(self.length, self.course.max_length), step)
         shape = self.index.shape, self.length, layout
         if shape not in self.graphs:  # shapes that come once are not worth a graph
             self.graphs[shape] = None
@@ -283,35 +283,35 @@ class _Stepper:
         self.share.fill_(1 / (step + 2))
         if self.lr_factors is not None:
             self.lr_factors.bring(step)
-        if self.task.weights is not None:
-            self.weights = self._hold("weights", self.task.weights(rows_of_step))
+        if self.course.weights is not None:
+            self.weights = self._hold("weights", self.course.weights(rows_of_step))
 
     def _look_up(self, step: int) -> Tensor:
         """The rows of this step's batch."""
         if self.rows is None or not 0 <= step - self.rows_from < len(self.rows):
             rows = [
-                [self._rows_of(seed, step + k) for seed in self.task.seeds]
+                [self._rows_of(seed, step + k) for seed in self.course.seeds]
                 for k in range(_SCHEDULED)
             ]
             self.rows = torch.from_numpy(np.array(rows)).to(self.index.device)  # (steps, R, B)
-            if self.task.apart:
-                numbers = torch.arange(len(self.task.seeds), device=self.index.device)
+            if self.course.apart:
+                numbers = torch.arange(len(self.course.seeds), device=self.index.device)
                 self.rows += self.n * numbers[:, None]
             self.rows_from = step
         self.index.copy_(self.rows[step - self.rows_from])
         return self.index
 
     def _rows_of(self, seed: int, step: int) -> Ints:
-        if self.task.rows is not None:
-            return self.task.rows(seed, step, self.batch_size)
+        if self.course.rows is not None:
+            return self.course.rows(seed, step, self.batch_size)
         return batch_rows(seed, step, self.n, self.batch_size)
 
     def _receive(self, batch: FedBatch) -> Tensor:
         """Take over series that are not on the device; their rows stay on the host, too."""
         self.index = self._hold("index", batch.rows)
-        self.fed = self._hold("x", batch.x.to(self.task.x.dtype))
+        self.fed = self._hold("x", batch.x.to(self.course.x.dtype))
         self.observed = None if batch.mask is None else batch.mask.to(self.index.device)
-        self.part, self.length = self.task.group.part(batch.rows.shape[1]), batch.x.shape[-1]
+        self.part, self.length = self.course.group.part(batch.rows.shape[1]), batch.x.shape[-1]
         return batch.rows
 
     def _hold(self, name: str, value: Tensor) -> Tensor:
@@ -324,46 +324,46 @@ class _Stepper:
         return self.held[key].copy_(value, non_blocking=True)
 
     def _step(self, step: int) -> Tensor:
-        task, state = self.task, self.state
-        draws = StepDraws(self.keys, step, self.counter, task.x.dtype, task.group.rank)
+        course, state = self.course, self.state
+        draws = StepDraws(self.keys, step, self.counter, course.x.dtype, course.group.rank)
         batch = self._batch(draws)
-        with _quick_products(task):
-            with _autocast(task):
-                losses = task.objective(state.module, batch, draws)
+        with _quick_products(course):
+            with _autocast(course):
+                losses = course.objective(state.module, batch, draws)
             state.optimizer.zero_grad(set_to_none=True)
             losses.sum().backward()  # type: ignore[no-untyped-call]
         losses = losses.detach()
-        task.group.average_([losses, *(p.grad for p in self.parameters if p.grad is not None)])
+        course.group.average_([losses, *(p.grad for p in self.parameters if p.grad is not None)])
         self._update()
         return losses
 
     def _batch(self, draws: StepDraws) -> Batch:
-        task, index = self.task, self.index[:, self.part]
+        course, index = self.course, self.index[:, self.part]
         x, mask = self.fed, self.observed
         if x is None:
-            x, mask = task.x[index], None if mask is None else mask[index]
-        times = None if task.times is None else task.times[index]
-        labels = task.labels
+            x, mask = course.x[index], None if mask is None else mask[index]
+        times = None if course.times is None else course.times[index]
+        labels = course.labels
         if labels is not None:
             labels = labels.expand(len(index), -1).gather(1, index)
         start = torch.zeros(len(index), dtype=torch.int64, device=x.device)
-        if self.length > task.max_length:
-            start = draws.integers(Stream.WINDOW, self.length - task.max_length + 1)
+        if self.length > course.max_length:
+            start = draws.integers(Stream.WINDOW, self.length - course.max_length + 1)
             each = start[:, None].expand(index.shape)
-            x = augment.take_steps(x, each, task.max_length)
+            x = augment.take_steps(x, each, course.max_length)
             if mask is not None:
-                mask = augment.take_steps(mask[..., None, :], each, task.max_length)[..., 0, :]
+                mask = augment.take_steps(mask[..., None, :], each, course.max_length)[..., 0, :]
             if times is not None:
-                times = augment.take_steps(times[..., None, :], each, task.max_length)[..., 0, :]
+                times = augment.take_steps(times[..., None, :], each, course.max_length)[..., 0, :]
         return Batch(
             x,
             mask,
             index,
             start,
             self.weights,
-            task.temporal,
-            task.lam,
-            task.group,
+            course.temporal,
+            course.lam,
+            course.group,
             times,
             labels,
         )
@@ -398,7 +398,7 @@ class _Stepper:
 
 
 @contextmanager
-def _quick_products(task: Course) -> Iterator[None]:
+def _quick_products(course: Course) -> Iterator[None]:
     """TF32 for the network's float32 products on a GPU, if the precision is ours to choose.
 
     Ways to convolve are tried out for each shape: the one that is taken unseen works by Fourier
@@ -406,8 +406,8 @@ def _quick_products(task: Course) -> Iterator[None]:
     """
     products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
     before = products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark
-    products.allow_tf32 = before[0] or task.precision == "auto"
-    convolutions.allow_tf32 = task.precision == "auto"  # where torch's own default is True
+    products.allow_tf32 = before[0] or course.precision == "auto"
+    convolutions.allow_tf32 = course.precision == "auto"  # where torch's own default is True
     convolutions.benchmark = True
     try:
         yield
@@ -415,7 +415,7 @@ def _quick_products(task: Course) -> Iterator[None]:
         products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark = before
 
 
-def _autocast(task: Course) -> AbstractContextManager[Any]:
-    if task.precision != HALF_PRECISION:
+def _autocast(course: Course) -> AbstractContextManager[Any]:
+    if course.precision != HALF_PRECISION:
         return nullcontext()
-    return torch.autocast(task.x.device.type, torch.bfloat16)
+    return torch.autocast(course.x.device.type, torch.bfloat16)

@@ -28,7 +28,7 @@ class Phase:
     Attributes:
         name: Of its folder, its bar and in messages, such as ``fine-tune``.
         number: Place among the phases of a method, from 1 on; folders sort by it.
-        task: Objective, series, labels and seed. Its ``rates`` are made here.
+        course: Objective, series, labels and seed. Its ``rates`` are made here.
         n_steps: Steps to take.
         new_optimizer: From all parameters to their optimiser.
         lr, lr_schedule: See `TS2Vec`.
@@ -40,7 +40,7 @@ class Phase:
 
     name: str
     number: int
-    task: Course
+    course: Course
     n_steps: int
     new_optimizer: NewOptimizer
     lr: float
@@ -69,7 +69,7 @@ def run_phase(
 
     Args:
         phase: What to do.
-        module: Starts from its weights; a stack of as many networks as the task has seeds.
+        module: Starts from its weights; a stack of as many networks as the course has seeds.
             Afterwards it is in evaluation mode and nothing of it is frozen.
         folder: Holds a folder for each phase, ``2-fine-tune``, of one network; None keeps nothing.
         progress: Show a bar.
@@ -80,13 +80,13 @@ def run_phase(
         Of each network, ``loss`` of each step and ``seconds`` of training.
     """
     start = fingerprint(*(value.cpu().numpy() for value in module.state_dict().values()))
-    n_models = len(phase.task.seeds)
+    n_models = len(phase.course.seeds)
     state = new_state(module, phase.new_optimizer, averages=False, n_models=n_models)
     rates = LearningRates([phase.lr] * n_models, [phase.lr_schedule] * n_models, 0, phase.n_steps)
     checkpoint = None
     if folder is not None:
         file = phase_file(folder, phase.number, phase.name)
-        models = [{"seed": seed} for seed in phase.task.seeds]
+        models = [{"seed": seed} for seed in phase.course.seeds]
         run = {"phase": phase.name, "starts_from": start, "last_step": phase.n_steps}
         run |= {"models": models, **phase.run}
         checkpoint = Checkpoint(file, run, current_group(), History(file.parent, [0], rates))
@@ -137,7 +137,7 @@ def _train(
     with _frozen(state.module, phase.frozen):
         fit_loop(
             state,
-            replace(phase.task, rates=rates),
+            replace(phase.course, rates=rates),
             rates.last - state.step,
             progress,
             checkpoint,

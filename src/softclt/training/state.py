@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from softclt.encoders import Encoder
-from softclt.encoders.stacked import one_of, stacked
+from softclt.encoders.stacked import alone, one_of, side_by_side, stacked
 
 NewOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
@@ -58,7 +58,7 @@ def stack_states(states: Sequence[TrainingState], new_optimizer: NewOptimizer) -
     restore_optimizer(
         stack,
         {
-            name: torch.cat([own[name] for own in moments]) if value.ndim > 0 else value
+            name: side_by_side(module, [own[name] for own in moments]) if value.ndim > 0 else value
             for name, value in moments[0].items()
         },
     )
@@ -77,7 +77,7 @@ def split_state(state: TrainingState, new_optimizer: NewOptimizer) -> list[Train
         optimizer = new_optimizer(module.parameters())
         own = TrainingState(module, optimizer, averaged, state.step, [losses])
         restore_optimizer(
-            own, {k: v[r : r + 1].clone() if v.ndim > 0 else v for k, v in moments.items()}
+            own, {k: alone(module, v, r) if v.ndim > 0 else v for k, v in moments.items()}
         )
         states.append(own)
     return states
