@@ -16,7 +16,14 @@ def pretrain(
         str,
         typer.Argument(metavar="CORPUS", help="A TOML file; base and synthetic are shipped ones."),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the model.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for the model.")] = None,
+    gather: Annotated[
+        Path | None,
+        typer.Option(
+            help="Only write the real series of the corpus into this .npz file, which is a CORPUS "
+            "where their data sets are not."
+        ),
+    ] = None,
     settings: options.Settings = None,
     checkpoint: Annotated[
         Path | None,
@@ -31,16 +38,26 @@ def pretrain(
     seen. If the command is stopped or killed, the same command goes on. With torchrun, several
     processes share the work.
     """
+    if gather is not None:
+        from softclt.data.corpus import write_corpus
+
+        typer.echo(f"gathering the corpus {corpus}", err=True)
+        n_series = write_corpus(corpus, gather)
+        typer.echo(f"{n_series} series in {gather}: softclt pretrain {gather} --out model/")
+        return
+    if out is None:
+        raise typer.BadParameter("a folder for the model is missing", param_hint="--out")
     check_folder(out, force)
     own = parse_settings(settings)
 
     from softclt.data.corpus import read_corpus
     from softclt.methods import SeriesContrast
+    from softclt.methods.learner import find_device
     from softclt.pretrained import write_manifest
     from softclt.training.distributed import current_group, processes_of_torchrun
 
     typer.echo(f"gathering the corpus {corpus}", err=True)
-    found = read_corpus(corpus)
+    found = read_corpus(corpus, find_device(own.get("device", "auto")).type)
     asked = {"max_iter": 4000, "random_state": 0, **found.manifest["asked"].get("training", {})}
     asked |= {"progress": watched()} | own
     model = SeriesContrast(**asked)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from softclt.data.catalog import available, load
 from softclt.data.dataset import fingerprint
@@ -237,7 +236,7 @@ def _with_synthetic(real: Corpus, device: str) -> Corpus:
         device=device,
     )
     weight = share / (1 - share) * sum(real.weights) if len(real) else 1.0
-    told = {"device": torch.device(device).type, "fingerprint": fingerprint(x)}
+    told = {"device": device.split(":")[0], "fingerprint": fingerprint(x)}
     return Corpus(
         np.concatenate([real.values, x]),
         (*real.names, "synthetic"),

@@ -23,11 +23,13 @@ from softclt.methods.signature import with_parameters_of
 from softclt.pretrained import Weights, find_weights
 from softclt.training import Callback
 from softclt.training.checkpoint import under
+from softclt.training.loop import HALF_PRECISION
 from softclt.validation import Floats, Floats32, check_choice, check_random_state_seed, check_series
 
 READOUTS = {"compact": ("max+mean", "last"), "rich": ("max+mean+positive", "all")}
+_COARSER = 2, 4  # by which rich reads the series a second and a third time
 CHANNELS = ("concat", "mean")
-_BY_THE_WEIGHTS = {"width": None, "length": None, "pooling": None, "layers": None}
+_BY_THE_WEIGHTS = dict.fromkeys(["width", "length", "least_length", "pooling", "layers"])
 _ADAPTING = {"max_iter": 0, "lr": 2e-4, "batch_size": 64}
 
 
@@ -40,6 +42,7 @@ class _Start:
     digest: str
     width: int
     length: int
+    least_length: int
     tensors: Mapping[str, Tensor]
     adapted: bool = False
 
@@ -47,7 +50,7 @@ class _Start:
     def of(cls, asked: str, weights: Weights) -> "_Start":
         params = weights.config["params"]
         tensors = under("averaged.", dict(weights.tensors))
-        own = params["width"], params["length"]
+        own = params["width"], params["length"], params["least_length"]
         return cls(asked, weights.name, weights.digest, *own, tensors)
 
 
@@ -63,12 +66,13 @@ class Pretrained(SeriesContrast):
         weights: A name that ``softclt list models`` shows, or a folder of ``softclt pretrain``.
         readout: ``compact``: largest value and mean over time of the last block, for search,
             clusters, plots and SVMs. ``rich``: of all blocks, with the share of positive steps, at
-            ``length`` steps and at half as many, and level and scale of the series: for linear
-            classifiers.
+            ``length`` steps, at half and at a quarter as many, and level and scale of the series:
+            for linear classifiers.
         channels: ``concat`` puts the embeddings of channels side by side, ``mean`` averages them.
         max_iter: Steps of training that ``fit`` takes on, from the trained weights; 0 leaves them.
         width: Decided by the weights.
-        length: Steps that every series is brought to; None: as in training.
+        length: Most steps at which series are read; None: as in training.
+        least_length: Least steps; None: as in training.
         pooling: None: as the read-out has it.
         layers: None: as the read-out has it.
 
@@ -79,7 +83,7 @@ class Pretrained(SeriesContrast):
     Example:
         >>> from softclt import load_pretrained
         >>> load_pretrained("base").transform([[1.0, 3.0, 2.0, 5.0], [2.0, 2.5, 0.0]]).shape
-        (2, 384)
+        (2, 240)
     """
 
     @with_parameters_of(SeriesContrast, **_BY_THE_WEIGHTS, **_ADAPTING)
@@ -172,14 +176,6 @@ class Pretrained(SeriesContrast):
             copy._start_ = start
         return copy
 
-    def encode(self, X: Any, level: str = "instance", **options: Any) -> Floats32:
-        """Representations at a level: see :func:`softclt.inference.encode` for the arguments."""
-        R = super().encode(X, level, **options)
-        if left_on_disk(X) is not None or not self._is_plain(level, options):
-            return R  # of the first, parts came here
-        X = check_series(X)
-        return self._of_channels(R.reshape(len(X), X.shape[1], -1), X)
-
     def read_outs(
         self, X: Any, wanted: Collection[tuple[str, str]]
     ) -> dict[tuple[str, str], Floats32]:
@@ -193,15 +189,18 @@ class Pretrained(SeriesContrast):
     def _pooled(
         self, seen: Floats32, wanted: Collection[tuple[str, str]]
     ) -> dict[tuple[str, str], Floats32]:
-        found = super()._pooled(seen, wanted)
-        if self.readout != "rich":
-            return found
         n, d, t = seen.shape
-        half = super()._pooled(resampled(seen, max(2, t // 2)), wanted)
-        return {
-            one: np.concatenate([R.reshape(n, d, -1), half[one].reshape(n, d, -1)], axis=-1)
-            for one, R in found.items()
-        }
+        series = [seen]
+        if self.readout == "rich":
+            series += [resampled(seen, max(2, t // times)) for times in _COARSER]
+        half = self.precision == HALF_PRECISION
+        with torch.autocast(self._torch_device().type, torch.bfloat16, enabled=half):
+            every = [super(Pretrained, self)._pooled(one, wanted) for one in series]
+        found = {}
+        for one in wanted:
+            own = [R[one].reshape(n, d, -1) for R in every]
+            found[one] = np.concatenate(own, axis=-1).reshape(n, -1)
+        return found
 
     def _of_channels(self, R: Floats32, X: Floats) -> Floats32:
         """From ``(N, D, M)`` to what the read-out and ``channels`` say."""
@@ -225,7 +224,8 @@ class Pretrained(SeriesContrast):
             for i in range(encoder.widths[k])
         ]
         if self.readout == "rich":
-            names = [*names, *(f"half_{name}" for name in names), "level", "scale"]
+            coarser = [f"coarser{times}_{name}" for times in _COARSER for name in names]
+            names = [*names, *coarser, "level", "scale"]
         n_channels = getattr(self, "n_features_in_", None) or 1
         if self.channels == "concat" and n_channels > 1:
             names = [f"channel{c}_{name}" for c in range(n_channels) for name in names]
@@ -246,7 +246,8 @@ class Pretrained(SeriesContrast):
                 f"width is {self.width}, but {start.name} has {start.width}; leave width out"
             )
         own = {k: v for k, v in self.get_params(deep=False).items() if k not in _OWN}
-        own |= {"width": start.width, "length": self._length()}
+        least, most = self._lengths()
+        own |= {"width": start.width, "length": most, "least_length": least}
         own["pooling"], own["layers"] = self._read_out()
         SeriesContrast(**own)._check_parameters()
 
@@ -256,8 +257,9 @@ class Pretrained(SeriesContrast):
         network.load_state_dict(dict(start.tensors))
         return network
 
-    def _length(self) -> int:
-        return self._start().length if self.length is None else self.length
+    def _lengths(self) -> tuple[int, int]:
+        start = self._start()
+        return self.least_length or start.least_length, self.length or start.length
 
     def _read_out(self) -> tuple[str, str]:
         pooling, layers = READOUTS[self.readout]
@@ -281,13 +283,15 @@ class Pretrained(SeriesContrast):
                 "sha256": start.digest,
                 "width": start.width,
                 "length": start.length,
+                "least_length": start.least_length,
                 "adapted": start.adapted,
             }
         }
 
     def _restore(self, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         own = config["fitted"]["weights"]
-        shape, kept = (own["width"], own["length"]), under("averaged.", tensors)
+        shape = own["width"], own["length"], own["least_length"]
+        kept = under("averaged.", tensors)
         origin = self.weights, own["name"], own["sha256"]
         self._start_ = _Start(*origin, *shape, kept, own["adapted"])
         super()._restore(config, tensors)
@@ -325,7 +329,7 @@ def load_pretrained(
 
     Example:
         >>> load_pretrained("base", readout="rich").transform([[1.0, 3.0, 2.0, 5.0]]).shape
-        (1, 6530)
+        (1, 6122)
     """
     model = Pretrained(weights=name, readout=readout, channels=channels, **parameters)
     model.weights = model.weights_

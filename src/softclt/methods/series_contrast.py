@@ -19,11 +19,11 @@ from softclt.methods.soft import SoftLearner
 from softclt.training import Batch, StepDraws, Stream
 from softclt.training import views as augment
 from softclt.training.randomness import numpy_generator
-from softclt.validation import Floats, Floats32, check_range, check_series
+from softclt.validation import Floats, Floats32, Ints, check_range, check_series, series_lengths
 
 BETAS = 0.9, 0.98  # of AdamW
 _OF_STEPS = ("window", "stride", "causal", "layer")  # options that whole series have none of
-_AT_ONCE = 1 << 15  # steps in a pass: blocks then stay in a processor's cache
+_AT_ONCE = {"cpu": 1 << 15, "cuda": 1 << 22}  # steps in a pass: a CPU's cache holds its blocks
 _EVEN = 64  # views have a multiple of so many steps, where series are long enough
 
 
@@ -35,10 +35,11 @@ class SeriesContrast(SoftLearner):
     values are filled along a line. What it is told apart by is its shape, not its level or scale.
 
     Args:
-        width: Size of the encoder; M is three times as much, for each channel of the series.
-        length: Steps that every series is brought to.
-        least_length: Least steps that views are stretched or squeezed to, which is drawn anew at
-            every step, so that the encoder reads series of any length; at most ``length``.
+        width: Size of the encoder; M is six times as much, for each channel of the series.
+        length: Most steps at which series are read; longer ones are squeezed to so many. Training
+            brings all to them.
+        least_length: Least steps at which series are read; shorter ones are stretched. To how many
+            views are brought is drawn between the two, anew at every step.
         temperature: Of the loss.
         least_cut: Least share of a series that a view has.
         jitter: Largest spread of the noise of a view.
@@ -71,7 +72,7 @@ class SeriesContrast(SoftLearner):
     def __init__(
         self,
         *,
-        width: int = 64,
+        width: int = 40,
         length: int = 512,
         least_length: int = 128,
         temperature: float = 0.1,
@@ -104,9 +105,9 @@ class SeriesContrast(SoftLearner):
     def _build(self, n_channels: int) -> Encoder:
         return ProjectedEncoder(ResidualEncoder(self.width))
 
-    def _length(self) -> int:
-        """Steps that series are brought to."""
-        return self.length
+    def _lengths(self) -> tuple[int, int]:
+        """Least and most steps at which series are read."""
+        return self.least_length, self.length
 
     def _optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         own = list(parameters)
@@ -124,14 +125,14 @@ class SeriesContrast(SoftLearner):
 
     def _steps_of(self, step: int) -> int:
         """Steps of the views of a training step; the same for all seeds."""
-        length = self._length()
-        low, high = -(-min(self.least_length, length) // _EVEN), length // _EVEN
+        least, length = self._lengths()
+        low, high = -(-min(least, length) // _EVEN), length // _EVEN
         if low >= high:
             return length
         return _EVEN * int(numpy_generator(Stream.CROPS, length, step).integers(low, high + 1))
 
     def _scaled(self, X: Floats) -> Floats32:
-        return resampled(X, self._length())
+        return resampled(X, self._lengths()[1])
 
     def _scaled_at_steps(self, X: Floats, causal: bool) -> Floats32:
         # The network standardises what it sees of a series; of all of it, this is more exact.
@@ -151,12 +152,13 @@ class SeriesContrast(SoftLearner):
     def encode(self, X: Any, level: str = "instance", **options: Any) -> Floats32:
         """Representations at a level: see :func:`softclt.inference.encode` for the arguments.
 
-        At the level ``instance`` series are brought to ``length`` steps; at others they keep their
-        own. Channels stand side by side.
+        At the level ``instance`` series are read at `least_length` to `length` steps, as near to
+        their own as a multiple of 64 is; at others they keep their own. Channels stand side by
+        side.
         """
         if not self._is_plain(level, options) or left_on_disk(X) is not None:
             return super().encode(X, level, **options)
-        return self._pooled(self._seen(X), {self._read_out()})[self._read_out()]
+        return self.read_outs(X, {self._read_out()})[self._read_out()]
 
     def _is_plain(self, level: str, options: Mapping[str, Any]) -> bool:
         """Whether whole series are asked for, from both sides, as `transform` does."""
@@ -166,7 +168,22 @@ class SeriesContrast(SoftLearner):
         self, X: Any, wanted: Collection[tuple[str, str]]
     ) -> dict[tuple[str, str], Floats32]:
         """What `transform` gives for several ``(pooling, layers)``, from one pass."""
-        return self._pooled(self._seen(X), wanted)
+        X = self._checked(X)
+        found: dict[tuple[str, str], Floats32] = {}
+        steps = self._steps_of_series(X)
+        for own in np.unique(steps):
+            rows = np.flatnonzero(steps == own)
+            seen = resampled(X if len(rows) == len(X) else X[rows], int(own))
+            for one, R in self._pooled(seen, wanted).items():
+                found.setdefault(one, np.empty((len(X), R.shape[1]), np.float32))[rows] = R
+        return found
+
+    def _steps_of_series(self, X: Floats) -> Ints:
+        """At how many steps each series is read: a few different numbers."""
+        least, most = self._lengths()
+        even = -(-series_lengths(X) // _EVEN) * _EVEN
+        steps: Ints = np.clip(even, min(least, most), most)
+        return steps
 
     @torch.no_grad()
     def _pooled(
@@ -181,7 +198,7 @@ class SeriesContrast(SoftLearner):
         n_blocks = encoder.n_layers if every else 1
         parts: dict[tuple[str, str], list[Tensor]] = {one: [] for one in wanted}
         rows = torch.from_numpy(seen).view(n * d, 1, t)
-        for channels in torch.split(rows, max(1, _AT_ONCE // t)):
+        for channels in torch.split(rows, max(1, _AT_ONCE[like.device.type] // t)):
             values = iter(encoder.pooled(channels.to(like), kinds, every))
             own = {(k, kind): next(values) for k in range(n_blocks) for kind in kinds}
             for pooling, layers in parts:
@@ -191,7 +208,7 @@ class SeriesContrast(SoftLearner):
         return {one: torch.cat(found).view(n, -1).numpy() for one, found in parts.items()}
 
     def _as_compared(self, seen: Floats32) -> Floats32:
-        return resampled(seen, min(self.distance_length, self._length()))
+        return resampled(seen, min(self.distance_length, self._lengths()[1]))
 
     def _loss(self, module: Encoder, batch: Batch, draws: StepDraws) -> Tensor:
         network, x = cast(ProjectedEncoder, module), batch.x[0]
