@@ -75,7 +75,7 @@ def test_a_corpus_that_is_not_there_is_one_line(tmp_path):
 def test_a_name_embeds_and_classifies_without_training(tmp_path, table):
     softclt("embed", "base", table, "--id", "id", "--label", "kind", "--out", tmp_path / "e.csv")
     embedded = pd.read_csv(tmp_path / "e.csv")
-    assert embedded.shape == (12, 1 + 384)
+    assert embedded.shape == (12, 1 + 240)
     assert embedded["id"][3] == "s3"
     out = tmp_path / "p.csv"
     softclt("classify", table, "--id", "id", "--label", "kind", "--model", "base", "--out", out)

@@ -17,7 +17,8 @@ from softclt.methods import Pretrained
 from softclt.methods.pretrained import READOUTS
 from softclt.persistence import ModelFileError
 
-NAMES = ("base",)
+NAMES = ("base", "synthetic")
+COMPACT, RICH, LAST = 240, 6122, 120
 
 
 @pytest.fixture
@@ -33,8 +34,8 @@ def base():
 @pytest.mark.parametrize("name", NAMES)
 def test_it_transforms_without_fit(name, series):
     encoder = load_pretrained(name)
-    assert encoder.transform(series).shape == (10, 384)
-    assert load_pretrained(name, readout="rich").transform(series).shape == (10, 6530)
+    assert encoder.transform(series).shape == (10, COMPACT)
+    assert load_pretrained(name, readout="rich").transform(series).shape == (10, RICH)
 
 
 @pytest.mark.parametrize("length", [2, 3, 17, 512, 3000, 100_000])
@@ -42,7 +43,7 @@ def test_it_transforms_without_fit(name, series):
 def test_the_embedding_does_not_grow_with_the_length(length, readout, rng):
     X = rng.normal(size=(1, 1, length))
     R = load_pretrained("base", readout=readout).transform(X)
-    assert R.shape == (1, 384 if readout == "compact" else 6530)
+    assert R.shape == (1, COMPACT if readout == "compact" else RICH)
     assert np.isfinite(R).all()
 
 
@@ -56,7 +57,7 @@ def test_varying_lengths_and_missing_values_are_encoded_each_by_itself(base, rng
 
 def test_channels_stand_side_by_side_or_are_averaged(base, rng):
     X = rng.normal(size=(4, 3, 25))
-    own = np.stack([base.transform(X[:, c : c + 1]) for c in range(3)], axis=1)  # (4, 3, 384)
+    own = np.stack([base.transform(X[:, c : c + 1]) for c in range(3)], axis=1)  # (4, 3, M)
     np.testing.assert_allclose(base.transform(X), own.reshape(4, -1), atol=1e-5)
     mean = load_pretrained("base", channels="mean")
     np.testing.assert_allclose(mean.transform(X), own.mean(axis=1), atol=1e-5)
@@ -90,8 +91,8 @@ def test_names_of_features_tell_block_pooling_and_channel(rng):
     names = rich.get_feature_names_out()
     assert names[0] == "channel0_block0_max0"
     assert names[-1] == "channel1_scale"
-    assert len(set(names)) == len(names) == 2 * 6530
-    assert load_pretrained("base").get_feature_names_out()[384 // 2] == "mean0"
+    assert len(set(names)) == len(names) == 2 * RICH
+    assert load_pretrained("base").get_feature_names_out()[COMPACT // 2] == "mean0"
 
 
 def test_fit_changes_no_weight_and_clone_keeps_them(base, series):
@@ -152,11 +153,11 @@ def test_a_name_stands_for_a_model_folder(base, series):
 def test_every_step_and_window_has_an_embedding(base, rng):
     X = [rng.normal(size=n) for n in (40, 25)]
     Z = base.encode(X, level="timestamp")
-    assert Z.shape == (2, 40, 192)
+    assert Z.shape == (2, 40, LAST)
     assert np.isnan(Z[1, 25:]).all()
     assert np.isfinite(Z[1, :25]).all()
     np.testing.assert_allclose(base.encode(X[1:], level="timestamp"), Z[1:, :25], atol=1e-5)
-    assert base.encode(X, level="window", window=10).shape == (2, 4, 384)
+    assert base.encode(X, level="window", window=10).shape == (2, 4, COMPACT)
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():

@@ -75,7 +75,7 @@ def restored_network(
     n_classes, length = len(fitted["columns"]), fitted["length"]
     with torch.random.fork_rng(devices=[]):  # the new weights are replaced
         network = ClassifierNetwork(
-            encoder.module_, encoder.n_features_in_, n_classes, length, encoder.pooling
+            encoder.module_, encoder.n_features_in_, n_classes, length, encoder.read_out()[0]
         )
     network.head.load_state_dict(tensors)
     like = next(encoder.module_.parameters())

@@ -255,7 +255,7 @@ class RepresentationLearner(SeriesTransformer):
             options: dict[str, Any] = {"window": window, "stride": stride, "layer": layer}
             options |= {"level": level, "causal": causal, "context": context}
             return encode_source(partial(self.encode, **options), source, level)
-        pooling, layers = self._read_out()
+        pooling, layers = self.read_out()
         at_steps = level != "instance" or causal
         seen = self._seen_at_steps(X, causal) if at_steps else self._seen(X)
         return inference.encode(
@@ -405,9 +405,9 @@ class RepresentationLearner(SeriesTransformer):
         self.module_ = state.averaged.eval()
 
     def _reading(self, context: int) -> causal.Lookback:
-        return causal.Lookback(context, self._read_out()[1])
+        return causal.Lookback(context, self.read_out()[1])
 
-    def _read_out(self) -> tuple[str, str]:
+    def read_out(self) -> tuple[str, str]:
         """Pooling and layers of `transform`."""
         return self.pooling, self.layers
 

@@ -214,7 +214,7 @@ class Pretrained(SeriesContrast):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """max0, ..., mean0, ...; with all blocks block0_max0, ...; channel1_max0 where several."""
-        pooling, layers = self._read_out()
+        pooling, layers = self.read_out()
         encoder = self._encoder()
         blocks = range(encoder.n_layers) if layers == "all" else [encoder.n_layers - 1]
         names = [
@@ -248,7 +248,7 @@ class Pretrained(SeriesContrast):
         own = {k: v for k, v in self.get_params(deep=False).items() if k not in _OWN}
         least, most = self._lengths()
         own |= {"width": start.width, "length": most, "least_length": least}
-        own["pooling"], own["layers"] = self._read_out()
+        own["pooling"], own["layers"] = self.read_out()
         SeriesContrast(**own)._check_parameters()
 
     def _build(self, n_channels: int) -> Encoder:
@@ -261,7 +261,7 @@ class Pretrained(SeriesContrast):
         start = self._start()
         return self.least_length or start.least_length, self.length or start.length
 
-    def _read_out(self) -> tuple[str, str]:
+    def read_out(self) -> tuple[str, str]:
         pooling, layers = READOUTS[self.readout]
         return self.pooling or pooling, self.layers or layers
 

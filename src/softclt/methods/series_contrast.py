@@ -158,7 +158,7 @@ class SeriesContrast(SoftLearner):
         """
         if not self._is_plain(level, options) or left_on_disk(X) is not None:
             return super().encode(X, level, **options)
-        return self.read_outs(X, {self._read_out()})[self._read_out()]
+        return self.read_outs(X, {self.read_out()})[self.read_out()]
 
     def _is_plain(self, level: str, options: Mapping[str, Any]) -> bool:
         """Whether whole series are asked for, from both sides, as `transform` does."""

@@ -213,7 +213,7 @@ def new_classifier(
     with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
         torch.manual_seed(torch_seed(Stream.INIT, seed))
         network = ClassifierNetwork(
-            encoder, X.shape[1], n_classes, length, learner.pooling, keep_statistics
+            encoder, X.shape[1], n_classes, length, learner.read_out()[0], keep_statistics
         )
     like = next(encoder.parameters())
     return network.to(device=like.device, dtype=like.dtype)

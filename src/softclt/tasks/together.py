@@ -142,7 +142,7 @@ def embed(models: Sequence[Any], X_train: Floats, X_test: Floats) -> list[Embedd
     wanted: dict[str, set[tuple[str, str]]] = {}
     for own in parts:
         for learner in own or ():
-            wanted.setdefault(training_of(learner), set()).add((learner.pooling, learner.layers))
+            wanted.setdefault(training_of(learner), set()).add(learner.read_out())
     seen: dict[str, Any] = {}
     for key, read_outs in wanted.items():
         start = time.perf_counter()
@@ -155,7 +155,7 @@ def embed(models: Sequence[Any], X_train: Floats, X_test: Floats) -> list[Embedd
             continue
         keys = [training_of(learner) for learner in own]
         pairs = zip(keys, own, strict=True)
-        read = [[part[m.pooling, m.layers] for part in seen[k][0]] for k, m in pairs]
+        read = [[part[m.read_out()] for part in seen[k][0]] for k, m in pairs]
         R_train, R_test = map(_side_by_side, zip(*read, strict=True))
         shares = {
             "fit": len(own) * seconds / together,
