@@ -66,6 +66,29 @@ def test_settings_win_over_the_file_and_a_used_folder_is_refused(tmp_path):
     assert "--force" in again.stderr
 
 
+def test_a_corpus_can_be_gathered_here_and_learned_from_elsewhere(tmp_path):
+    (tmp_path / "corpus.toml").write_text(CORPUS)
+    kept = tmp_path / "corpus.npz"
+    told = softclt("pretrain", tmp_path / "corpus.toml", "--gather", kept).stdout
+    assert f"softclt pretrain {kept} --out model/" in told
+    softclt("pretrain", kept, "--out", tmp_path / "m")
+    manifest = json.loads((tmp_path / "m" / "manifest.json").read_text())
+    assert manifest["corpus"]["synthetic"]["device"] in ("cpu", "cuda")
+    done = softclt("pretrain", kept, code=2)
+    assert "a folder for the model is missing" in done.stderr
+
+
+def test_pretraining_that_was_stopped_goes_on(tmp_path):
+    (tmp_path / "corpus.toml").write_text(CORPUS)
+    command = ["pretrain", tmp_path / "corpus.toml", "--checkpoint", tmp_path / "kept"]
+    softclt(*command, "--out", tmp_path / "one")
+    done = softclt(*command, "--out", tmp_path / "same", "--json").stdout  # it has ended already
+    assert json.loads(done[done.index("{") :])["steps"] == 3
+    one, same = (load_model(tmp_path / name) for name in ("one", "same"))
+    X = np.linspace(0, 1, 40)[None, None] ** 2
+    np.testing.assert_array_equal(one.transform(X), same.transform(X))
+
+
 def test_a_corpus_that_is_not_there_is_one_line(tmp_path):
     done = softclt("pretrain", "nowhere.toml", "--out", tmp_path / "m", code=2)
     assert "nowhere.toml: cannot be read" in done.stderr

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softclt.data import DataError, datasets
+from softclt.data import DataError, datasets, write_corpus
 from softclt.data.corpus import Corpus, gather, half_of, read_corpus
 from softclt.data.dataset import Dataset
 
@@ -100,3 +100,40 @@ def test_a_missing_file_is_told():
 def test_sets_and_series_have_to_fit():
     with pytest.raises(DataError, match="expected as many in all"):
         Corpus(np.zeros((3, 1, 8), np.float32), ("a",), (4,), (1.0,), (True,))
+
+
+@pytest.fixture
+def described(sets, tmp_path):
+    path = tmp_path / "corpus.toml"
+    path.write_text('length = 16\n[[sets]]\ndata = "own/*"\n[synthetic]\ncount = 8\nsiblings = 2\n')
+    return path
+
+
+def test_a_kept_corpus_is_the_same_in_half_precision(described, tmp_path):
+    assert write_corpus(described, tmp_path / "kept.npz") == 23
+    one, kept = read_corpus(described), read_corpus(tmp_path / "kept.npz")
+    assert (kept.names, kept.sizes, kept.weights) == (one.names, one.sizes, one.weights)
+    assert kept.siblings == (0, 0, 2)
+    assert kept.manifest["sets"][0] == one.manifest["sets"][0]  # the other one is always new
+    np.testing.assert_allclose(kept.values[:20], one.values[:20], atol=2e-3)
+    np.testing.assert_array_equal(kept.values[23:], one.values[23:])  # made anew
+
+
+def test_other_synthetic_series_can_be_asked_for(described):
+    corpus = read_corpus(described, synthetic={"count": 5, "share": 0.5})
+    assert corpus.sizes == (20, 3, 5)
+    assert corpus.weights[2] == pytest.approx(sum(corpus.weights[:2]))
+    assert corpus.manifest["asked"]["synthetic"]["count"] == 5
+
+
+def test_a_file_that_holds_no_corpus_is_refused(described, tmp_path):
+    with pytest.raises(ValueError, match=r"ends with \.npz; got .*kept\.bin"):
+        write_corpus(described, tmp_path / "kept.bin")
+    np.savez(tmp_path / "other.npz", x=np.ones(3))
+    with pytest.raises(DataError, match="holds no corpus"):
+        read_corpus(tmp_path / "other.npz")
+    (tmp_path / "torn.npz").write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(DataError, match="holds no corpus"):
+        read_corpus(tmp_path / "torn.npz")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_corpus(tmp_path / "nowhere.npz")

@@ -45,3 +45,12 @@ def test_neighbours_are_of_the_same_set():
     assert rows.counts.tolist() == [2] * 6
     assert (rows.nearest[:3, :2] < 3).all()
     assert (rows.nearest[3:, :2] >= 3).all()
+
+
+def test_siblings_are_neighbours_of_each_other_alone():
+    rows = NeighbourRows([None, 4], [6, 10], [1.0, 1.0], neighbours=10)
+    assert rows.counts.tolist() == [0] * 6 + [3] * 10
+    for row in range(6, 14):
+        first = 6 + (row - 6) // 4 * 4
+        assert set(rows.nearest[row, :3]) == set(range(first, first + 4)) - {row}
+    assert (rows.nearest[14:, :3] == np.array([[14], [15]])).all()  # a cut family is alone

@@ -20,7 +20,8 @@ from softclt.methods.learner import methods
 from softclt.methods.many import checked
 from softclt.methods.series_contrast import SeriesContrast
 from softclt.methods.signature import with_parameters_of
-from softclt.pretrained import Weights, find_weights
+from softclt.persistence import ModelFileError
+from softclt.pretrained import Weights, find_weights, names
 from softclt.training import Callback
 from softclt.training.checkpoint import under
 from softclt.training.loop import HALF_PRECISION
@@ -292,6 +293,11 @@ class Pretrained(SeriesContrast):
         own = config["fitted"]["weights"]
         shape = own["width"], own["length"], own["least_length"]
         kept = under("averaged.", tensors)
+        if own["name"] in names() and find_weights(own["name"]).digest != own["sha256"]:
+            raise ModelFileError(
+                f"the model began with {own['name']} (SHA-256 {own['sha256'][:12]}...), but this "
+                "version of softclt has other weights of that name; use the version that saved it"
+            )
         origin = self.weights, own["name"], own["sha256"]
         self._start_ = _Start(*origin, *shape, kept, own["adapted"])
         super()._restore(config, tensors)
