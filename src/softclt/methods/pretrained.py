@@ -263,6 +263,7 @@ class Pretrained(SeriesContrast):
         return self.least_length or start.least_length, self.length or start.length
 
     def read_out(self) -> tuple[str, str]:
+        """Pooling and layers of `transform`: those of ``readout`` unless given."""
         pooling, layers = READOUTS[self.readout]
         return self.pooling or pooling, self.layers or layers
 
