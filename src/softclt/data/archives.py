@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from softclt.data.dataset import SeriesTable, stack_times
 from softclt.data.errors import DataError, shorten
 from softclt.data.text import Fail, numbered_lines, parse_label, parse_numbers
+from softclt.data.times import FarDateError, in_nanoseconds
 from softclt.validation import check_series
 
 Row = NDArray[np.float64]
@@ -174,11 +175,13 @@ def _parse_stamped(channel: str, fail: Fail) -> tuple[NDArray[Any], Row]:
             raise fail(f"{shorten(step)} is not a time and a value with a comma between")
         times.append(time.strip())
         values.append(value)
-    for dtype in ("float64", "datetime64[ns]"):
+    numbers = parse_numbers(values, fail)
+    for dtype in ("float64", "datetime64"):
         try:
-            return np.array(times, dtype=dtype), parse_numbers(values, fail)
-        except DataError:
-            raise
+            found = np.array(times, dtype=dtype)
+            return (in_nanoseconds(found) if found.dtype.kind == "M" else found), numbers
+        except FarDateError as error:
+            raise fail(str(error)) from None
         except ValueError:
             continue
     raise fail(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
+from softclt.data.times import RANGE, FarDateError, in_nanoseconds
 from softclt.validation import Ints
 
 
@@ -158,9 +159,12 @@ def _parse_times(rows: Rows) -> NDArray[Any]:
         raise rows.fail(
             row,
             f"{shorten(given[row])} is no time; expected numbers in all rows, "
-            "or dates like 2024-05-31 12:00:00 in all",
+            f"or dates like 2024-05-31 12:00:00 in all, {RANGE}",
         )
-    return times
+    try:
+        return in_nanoseconds(times) if times.dtype.kind == "M" else times
+    except FarDateError as error:
+        raise rows.fail(error.at, str(error)) from None
 
 
 def _parse_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
@@ -197,7 +201,7 @@ def _in_utc(texts: Sequence[str], **options: Any) -> NDArray[Any]:
 
     column = pd.Series(texts, dtype=object)
     dates = pd.to_datetime(column, utc=True, errors="coerce", **options)
-    return np.asarray(dates.dt.tz_localize(None), dtype="datetime64[ns]")
+    return np.asarray(dates.dt.tz_localize(None))
 
 
 def _in_words(place: int | str) -> str:

@@ -206,7 +206,7 @@ def _times(column: "pd.Series[Any]") -> Any:
     if pd.api.types.is_datetime64_any_dtype(column):
         if column.dt.tz is not None:
             column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-        return column.to_numpy(dtype="datetime64[ns]")
+        return column.to_numpy()
     if pd.api.types.is_numeric_dtype(column):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     return [str(item) for item in column]
