@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from softclt.reports.labelling import Labelling
 
 
+@options.reads_tables
 def classify(
     data: Annotated[
         str,
@@ -85,11 +86,9 @@ def classify(
     ] = None,
     seed: options.Seed = 0,
     split: options.Split = "train",
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You have many series and labels of a few: write a label for each, and how sure it is.
 
@@ -112,7 +111,6 @@ def classify(
     from softclt.validation import check_choice
 
     check_choice(classifier, CLASSIFIERS, "classifier")
-    columns = options.column_names(id, time, label, values)
     table, given = _read_labelled(data, labels, columns, split)
     others = None if new is None else _read_new(new, columns, table.channels)
     _warn_of_single_labels(given)

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from softclt.anomaly import Alarm, Detection
     from softclt.anomaly.watching import Watch, Watched
     from softclt.data import SeriesTable
+    from softclt.data.columns import Columns
 
 SHOWN = 5  # alarms that are printed
 HALF = 0.5
 
 
+@options.reads_tables
 def detect(
     data: options.Data,
     out: Annotated[Path, typer.Option(help="Table of alarms to write: .csv or .parquet.")],
@@ -63,11 +65,9 @@ def detect(
     preset: options.Preset = None,
     settings: options.Settings = None,
     seed: options.Seed = 0,
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You watch machines, loads or sales: find the steps that do not belong, and write alarms.
 
@@ -99,7 +99,6 @@ def detect(
         context=context,
         random_state=None if model is not None else seed,
     )
-    columns = options.column_names(id, time, label, values)
     table, found = read_watched(data, columns)
     series = _watchable(data, how, found)
     _note_work(how, series, method, data)

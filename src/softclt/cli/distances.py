@@ -10,9 +10,11 @@ from softclt.cli.output import note, print_json, watched
 from softclt.cli.settings import parse_settings
 
 if TYPE_CHECKING:
+    from softclt.data.columns import Columns
     from softclt.distances.store import DistanceStore, Filled
 
 
+@options.reads_tables
 def distances(
     data: options.Data,
     out: Annotated[Path, typer.Option(help="Folder for the distances; it goes on where it was.")],
@@ -39,11 +41,9 @@ def distances(
         typer.Option(metavar="auto|ADDRESS|local", help="Work on a Ray cluster instead."),
     ] = None,
     split: options.Split = "train",
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You have many series and need all their distances: compute them once, and keep them.
 
@@ -59,7 +59,7 @@ def distances(
 
     unequal = params.pop("unequal", "error")
     measure = Measure(metric, window, params, unequal)
-    series = read_series(data, split=split, **options.column_names(id, time, label, values))
+    series = read_series(data, split=split, **columns)
     store = DistanceStore.of(out, measure, measure.prepare(series.X)[0], device)
     if series.has_ids:
         store.keep_ids(series.ids)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from softclt.data.dataset import Split
 
 
+@options.reads_tables
 def explore(
     model: options.Model,
     data: options.Data,
@@ -47,11 +48,9 @@ def explore(
     ] = 200,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same map.")] = 0,
     split: options.Split = "train",
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You have a model and series: look around in their embedding, in a browser.
 
@@ -60,19 +59,18 @@ def explore(
     lasso exports the ids inside.
     """
     check_suffix(out, (".html",))
-    names = options.column_names(id, time, label, values)
 
     from softclt.methods import load_model
     from softclt.reports.explore import explore_page
 
     learner = load_model(model)
-    series, columns = _read(data, split, names, column or [], colors)
+    series, about = _read(data, split, columns, column or [], colors)
     embeddings = learner.transform(series.X)  # (N, M)
     note(f"{len(series)} series embedded; placing them on a map")
     page = explore_page(
         series,
         embeddings,
-        columns,
+        about,
         model=f"{model} ({type(learner).__name__})",
         projection=projection,
         n_neighbors=neighbors,

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from softclt.data import SeriesTable
+    from softclt.data.columns import Columns
     from softclt.forecasting import Forecaster
 
 TAIL = 4  # horizons of history in the picture
 
 
+@options.reads_tables
 def forecast(
     data: options.Data,
     out: Annotated[Path, typer.Option(help="Table to write: .csv or .parquet.")],
@@ -42,10 +44,9 @@ def forecast(
         int, typer.Option(min=0, help="Last values to read beside the embedding.")
     ] = 200,
     seed: options.Seed = 0,
-    id: options.Id = None,
-    time: options.Time = None,
-    values: options.Values = None,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You have series and want to know what comes next: write forecasts with intervals.
 
@@ -62,7 +63,7 @@ def forecast(
     from softclt.forecasting.forecaster import default_params
 
     learner = trained_or_new(model, method, preset, settings, seed, **default_params(context))
-    table = read_series(data, **options.column_names(id, time, None, values))
+    table = read_series(data, **columns)
     if table.unsorted_at:
         raise ValueError(
             f"{data}, {table.unsorted_at}: the time is earlier than that of the row before; sort "

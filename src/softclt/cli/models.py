@@ -14,6 +14,7 @@ from softclt.files import whole_file
 if TYPE_CHECKING:
     import pandas as pd
 
+    from softclt.data.columns import Columns
     from softclt.validation import Floats
 
 
@@ -25,6 +26,7 @@ class Level(StrEnum):
     window = "window"
 
 
+@options.reads_tables
 def fit(
     data: options.Data,
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
@@ -42,11 +44,9 @@ def fit(
     ] = None,
     split: options.Split = "train",
     force: options.Force = False,
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You have series without labels: learn a representation of them and keep it as a model.
 
@@ -60,7 +60,6 @@ def fit(
     from softclt.training.distributed import processes_of_torchrun
 
     model = build_model(method, preset, settings, random_state=seed)
-    columns = options.column_names(id, time, label, values)
     X: Any = open_if_large(data, **columns)  # stays on disk
     if X is None:
         X = read_series(data, split=split, **columns).X
@@ -97,6 +96,7 @@ def fit(
         )
 
 
+@options.reads_tables
 def embed(
     model: options.Model,
     data: options.Data,
@@ -115,11 +115,9 @@ def embed(
         int, typer.Option(min=0, help="How many steps back a step sees, with --causal.")
     ] = 200,
     split: options.Split = "train",
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You have a model and series in a file: write their embeddings as a table, ids kept."""
     check_suffix(out, (".parquet", ".csv", ".npz"))
@@ -130,7 +128,6 @@ def embed(
     from softclt.methods import load_model
 
     learner = load_model(model)
-    columns = options.column_names(id, time, label, values)
     X: Any = open_if_large(data, **columns)  # read in parts
     times = None
     if X is None:

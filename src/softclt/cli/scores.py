@@ -19,6 +19,7 @@ from softclt.cli.settings import build_model, parse_settings
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from softclt.data.columns import Columns
     from softclt.tasks import Result
 
 Probes = Annotated[
@@ -31,6 +32,7 @@ Probes = Annotated[
 ]
 
 
+@options.reads_tables
 def evaluate(
     task: Annotated[str, typer.Argument(metavar="TASK", help="See 'softclt list tasks'.")],
     data: options.Data,
@@ -51,11 +53,9 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(help="Results file, one JSON line a run; runs in it are kept.")
     ] = None,
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You wonder how well a method does on data with labels: fit, score, mean and spread."""
     if out is not None:
@@ -72,7 +72,7 @@ def evaluate(
     task_options = parse_settings(option, "--option shares=[5,20]")
     if probe:
         task_options["probe"] = probe[0] if len(probe) == 1 else probe
-    dataset = load(data, **options.column_names(id, time, label, values))
+    dataset = load(data, **columns)
     runs = [Run(task, model, dataset, seed, task_options) for seed in range(seeds)]
     with progress_bar(f"{task} {data}", len(runs), watched()) as advance:
         results = run_all(runs, out, n_workers=jobs, on_result=lambda result: advance(1))
