@@ -19,7 +19,7 @@ def softclt(*words, code=0):
     return done
 
 
-@pytest.mark.parametrize("command", READING)
+@pytest.mark.parametrize("command", [*READING, "check"])
 def test_every_command_that_reads_tables_has_all_options_for_them(command):
     shown = softclt(command, "--help").stdout
     assert all(option in shown for option in (*OPTIONS, "--resample"))

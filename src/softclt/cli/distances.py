@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from softclt.cli import options
-from softclt.cli.output import note, print_json, watched
+from softclt.cli.errors import about
+from softclt.cli.output import Output, check_extra, check_outputs, note, print_json, say
 from softclt.cli.settings import parse_settings
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ def distances(
     that share the folder: the same command goes on with the tiles that are missing, and makes
     damaged ones again. In Python, softclt.distances.open_store reads it.
     """
+    check_outputs(Output(out, goes_on=True))
+    if ray is not None:
+        check_extra("ray")
     params = parse_settings(settings)
 
     from softclt.data import read_series
@@ -63,14 +67,16 @@ def distances(
     store = DistanceStore.of(out, measure, measure.prepare(series.X)[0], device)
     if series.has_ids:
         store.keep_ids(series.ids)
-    note(f"{metric} distances of {len(store)} series in {len(store.tiles())} tiles")
-    filled = store.fill(
-        n_jobs=jobs, processes=processes, ray=ray, device=device, progress=watched()
+    note(
+        f"{metric} distances of {len(store)} series of {data} in {len(store.tiles())} tiles, "
+        f"into {out}; its lines say how long it may take"
     )
+    with about(data):
+        filled = store.fill(n_jobs=jobs, processes=processes, ray=ray, device=device, progress=True)
     if as_json:
         print_json({"out": str(out), "series": len(store), "metric": metric, **vars(filled)})
     else:
-        typer.echo(_in_words(store, filled))
+        say(_in_words(store, filled))
 
 
 def _in_words(store: "DistanceStore", filled: "Filled") -> str:

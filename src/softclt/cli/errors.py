@@ -12,6 +12,9 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from softclt.cli.output import end_notes, tell
+from softclt.plaintext import visible
+
 DEBUG_VARIABLE = "SOFTCLT_DEBUG"
 
 # What a user can put right: files and packages that are missing. Values and types, too, but these
@@ -50,12 +53,15 @@ class Commands(TyperGroup):
                 code = super().main(
                     args, prog_name, complete_var, False, windows_expand_args, **extra
                 )
+                end_notes()
             except (KeyboardInterrupt, typer.Abort):
+                end_notes()
                 code = 130
             except Exception as error:
                 if os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0"):
                     raise
-                typer.echo(f"softclt: {_one_line(error)}", err=True)
+                end_notes(drop=True)
+                tell(_one_line(error))
                 code = _exit_code(error)
         if standalone_mode:
             sys.exit(code if isinstance(code, int) else 0)
@@ -106,7 +112,18 @@ def _one_line(error: Exception) -> str:
             f"failed with {type(error).__name__}: {error}. This is a mistake in softclt: please "
             "report it with what 'softclt --debug ...' shows"
         )
-    return " ".join(text.split())
+    subject = "".join(f"{name}: " for name in getattr(error, "__notes__", ()) if name not in text)
+    return " ".join(f"{subject}{text}".split())
+
+
+@contextmanager
+def about(name: object) -> Iterator[None]:
+    """Errors in it are about a file: their line names it, if the message does not."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(str(name))
+        raise
 
 
 @contextmanager
@@ -121,11 +138,18 @@ def _one_process_speaks() -> Iterator[None]:
         yield
 
 
+class _Visible(logging.Formatter):
+    """Log messages in which nothing is a command to the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
 @contextmanager
 def _messages_on_stderr() -> Iterator[None]:
     """Log messages and warnings as single lines on stderr, while a command runs."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("softclt: %(message)s"))
+    handler.setFormatter(_Visible("softclt: %(message)s"))
     logger = logging.getLogger("softclt")
     logger.addHandler(handler)
 

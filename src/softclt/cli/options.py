@@ -44,7 +44,11 @@ Split = Annotated[
     Literal["train", "test", "all"],
     typer.Option(help="Part to read, where data have a training and a test part."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
+SafeCsv = Annotated[
+    bool,
+    typer.Option("--safe-csv", help="In a CSV, an apostrophe before what a spreadsheet computes."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from softclt.cli import options
-from softclt.cli.output import check_suffix, note, print_json
+from softclt.cli.output import Output, check_outputs, note, print_json, say
 from softclt.reports.document import FORMATS
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ def report(
     figures: Annotated[
         bool, typer.Option("--figures/--no-figures", help="Draw what the results show.")
     ] = True,
+    force: options.Force = False,
+    safe_csv: options.SafeCsv = False,
     as_json: options.Json = False,
 ) -> None:
     """You have results and want to know what they say: means, ranks, intervals, tests, figures.
@@ -62,8 +64,13 @@ def report(
     Every soft row is set against its own hard control first. Rows whose taus were chosen on the
     test set are marked and never ranked. Failed and missing runs are listed, not averaged.
     """
-    check_suffix(out, FORMATS)
+    drawn = (figures or bool(figure)) and out.suffix != ".csv"
     paths = results or [RESULTS]
+    check_outputs(
+        Output(out, FORMATS, needs=["matplotlib"] if drawn else []),
+        force=force,
+        reads=[*paths, *(baselines or ())],
+    )
     if not results and not RESULTS.exists():
         raise ValueError(
             f"there is no {RESULTS}/ here; run 'softclt bench quick' first, or name your results"
@@ -89,14 +96,15 @@ def report(
         figures=pictures,
         drawn=figures and out.suffix != ".csv",
     )
-    write_report(made, out)
+    write_report(made, out, safe_csv)
+    note(f"report in {out}")
     if as_json:
         print_json({"out": str(out), "parts": [_numbers(part) for part in made.analyses]})
         return
     for section in made.document.sections:
         if section.title.startswith("Summary"):
-            typer.echo("\n".join([section.title, *section.text, *section.points, ""]))
-    typer.echo(f"report: {out}")
+            say("\n".join([section.title, *section.text, *section.points, ""]))
+    say(f"report: {out}")
 
 
 def _command(

@@ -94,9 +94,7 @@ class Rows:
             _log.warning(
                 "%s: %s read as missing, the first at %s",
                 self.source,
-                "1 cell is no number and was"
-                if n_bad == 1
-                else f"{n_bad} cells are no numbers and were",
+                words,
                 _in_words(self.place(min(rows))),
             )
 

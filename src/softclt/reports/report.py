@@ -124,17 +124,22 @@ def build_report(
     )
 
 
-def write_report(report: Report, path: str | os.PathLike[str]) -> None:
+def write_report(report: Report, path: str | os.PathLike[str], safe_csv: bool = False) -> None:
     """Write a report whole or not at all; the suffix decides the format.
 
     Markdown and LaTeX get their figures in a folder beside them, ``<name>-figures``.
+
+    Args:
+        report: What to write.
+        path: The file.
+        safe_csv: Whether texts of a CSV that a spreadsheet would compute get an apostrophe.
     """
     path = Path(path)
     check_choice(path.suffix, FORMATS, "the suffix of the report")
     if path.suffix == ".html":
         text = html(report.document)
     elif path.suffix == ".csv":
-        text = long_csv(report.analyses)
+        text = long_csv(report.analyses, safe_csv)
     else:
         suffix, write = (".svg", markdown) if path.suffix == ".md" else (".pdf", latex)
         text = write(report.document, save_pictures(report.document, path, suffix))
