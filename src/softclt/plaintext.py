@@ -5,7 +5,7 @@ import re
 # Control characters but tab and newline, line separators, what turns the direction of writing, and
 # halves of characters, which names of files may have and no file may.
 _OBEYED = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -27,6 +27,7 @@ def no_formula(cell: object) -> object:
         >>> no_formula("=1+2"), no_formula("pump"), no_formula(-1.5)
         ("'=1+2", 'pump', -1.5)
     """
-    if isinstance(cell, str) and cell.lstrip(" ").startswith(_FORMULA):
-        return f"'{cell}"
-    return cell
+    if not isinstance(cell, str):
+        return cell
+    mark = "'" if cell.lstrip(" ").startswith(_FORMULA) else ""
+    return mark + cell.replace("\r", "\n")  # a bare return would begin a row in some readers
