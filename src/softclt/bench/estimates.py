@@ -30,13 +30,13 @@ SVM_PAIR, RIDGE_PRODUCT = 1.5e-6, 2e-10  # seconds by N^2, and by N M min(N, M)
 # Seconds for a cell of an elastic distance, docs/numbers.md.
 CELL = {"cpu": 6e-11, "cuda": 1.6e-13}
 _CAP = 3000  # longer series are cut
-_WORTH = 20.0  # seconds of a rule that are worth a second to measure
+_WORTH = 10.0  # seconds of a rule that are worth a second to measure
 
 
 def estimate(
     plan: Plan, device: str = "cpu", workers: int = 1, measured: bool = False
-) -> tuple[float, bool]:
-    """Seconds that the missing runs may take, and whether results put the rule right.
+) -> tuple[float, str]:
+    """Seconds that the missing runs may take, and by what, in words.
 
     Args:
         plan: What is to be run.
@@ -65,11 +65,12 @@ def estimate(
             read += _reading(
                 unit.facts, _probe(plan, name), 1 if row is None else len(_members(row))
             )
-    factor = statistics.median(factors) if factors else 1.0
-    if measured and not factors and plan.n_todo:
-        factor = slowness(kind, workers > 1)
-    parallel = max(train, read / workers) if kind == "cuda" else (train + read) / workers
-    return factor * parallel, bool(factors)
+    seconds = max(train, read / workers) if kind == "cuda" else (train + read) / workers
+    if factors:
+        return statistics.median(factors) * seconds, "by results that are there"
+    if measured and seconds > _WORTH and kind == "cpu":
+        return slowness(kind, workers > 1) * seconds, "by a second of training here"
+    return seconds, "by a rule of thumb"
 
 
 @lru_cache

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from softclt.cli import options
+from softclt.cli.errors import command_line
 from softclt.cli.output import (
     Output,
     check_extra,
@@ -94,6 +95,7 @@ def bench(
         roots = [str(data), *filter(None, [os.environ.get("SOFTCLT_DATA")])]
         os.environ["SOFTCLT_DATA"] = os.pathsep.join(roots)  # workers look there, too
 
+    from softclt.bench.asked import Asked
     from softclt.bench.estimates import estimate
     from softclt.bench.running import make_plan, run_plan
     from softclt.bench.suites import read_suite
@@ -121,14 +123,15 @@ def bench(
             f"no data set of the suite {chosen.name!r} is here; set $SOFTCLT_DATA or --data to "
             'the folder that has them, or pip install "softclt[data]" for a few'
         )
-    seconds, corrected = estimate(plan, where, workers or 1, measured=True)
+    seconds, basis = estimate(plan, where, workers or 1, measured=True)
     if dry_run:
-        _print_plan(plan, file, seconds, corrected, as_json)
+        _print_plan(plan, file, seconds, basis, as_json)
         return
     note(
         f"{plan.n_todo} runs on {len(plan.units)} data set(s) to go, on {where}, about "
         f"{time_in_words(seconds)}; into {file}"
     )
+    Asked.of(plan, command_line()).write(file)
     with progress_bar(chosen.name, plan.n_todo, True) as advance:
         new = run_plan(
             plan,
@@ -152,7 +155,7 @@ def _some(names: tuple[str, ...]) -> str:
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
 
 
-def _print_plan(plan: "Plan", file: Path, seconds: float, corrected: bool, as_json: bool) -> None:
+def _print_plan(plan: "Plan", file: Path, seconds: float, basis: str, as_json: bool) -> None:
     done = {facts.asked: 0 for facts in plan.sets}
     asked = {facts.fingerprint: facts.asked for facts in plan.sets}
     for result in plan.done:
@@ -185,7 +188,6 @@ def _print_plan(plan: "Plan", file: Path, seconds: float, corrected: bool, as_js
             str(done[facts.asked]),
             str(todo.get(facts.asked, 0)),
         )
-    basis = "by results that are there" if corrected else "by a second of training here"
     print_table(
         table,
         f"{plan.suite.name}: {plan.suite.about}",

@@ -3,10 +3,12 @@
 import dis
 import logging
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextvars import ContextVar
 from typing import Any
 
 import typer
@@ -35,6 +37,14 @@ _SPEAKERS = ("softclt", "sklearn")
 _FAILED = (OSError, FloatingPointError)
 
 
+_typed: ContextVar[tuple[str, ...]] = ContextVar("typed", default=())
+
+
+def command_line() -> str:
+    """The command that is being run, as one types it."""
+    return shlex.join(["softclt", *_typed.get()])
+
+
 class Commands(TyperGroup):
     """A group of commands that ends with exit code 0, 2 (wrong use), 1 (failed) or 130 (Ctrl-C)."""
 
@@ -48,6 +58,7 @@ class Commands(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run a command; an error becomes one line on stderr."""
+        _typed.set(tuple(sys.argv[1:] if args is None else args))
         with _one_process_speaks(), _messages_on_stderr():
             try:
                 code = super().main(

@@ -1,12 +1,12 @@
 """``report``: what results say, as a page, a document or a table."""
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from softclt.cli import options
+from softclt.cli.errors import command_line
 from softclt.cli.output import Output, check_outputs, note, print_json, say
 from softclt.reports.document import FORMATS
 
@@ -76,6 +76,7 @@ def report(
             f"there is no {RESULTS}/ here; run 'softclt bench quick' first, or name your results"
         )
 
+    from softclt.bench.asked import read_asked
     from softclt.reports.report import build_report, read_folder, write_report
 
     found = [result for path in paths for result in read_folder(path)]
@@ -92,12 +93,12 @@ def report(
         baselines=baselines or (),
         peers=peer or (),
         interval=interval,
-        command=_command(paths, out, baselines, peer, metric, suite, interval, figure),
+        command=command_line(),
+        asked=[one for path in paths for one in read_asked(path)],
         figures=pictures,
         drawn=figures and out.suffix != ".csv",
     )
     write_report(made, out, safe_csv)
-    note(f"report in {out}")
     if as_json:
         print_json({"out": str(out), "parts": [_numbers(part) for part in made.analyses]})
         return
@@ -105,33 +106,6 @@ def report(
         if section.title.startswith("Summary"):
             say("\n".join([section.title, *section.text, *section.points, ""]))
     say(f"report: {out}")
-
-
-def _command(
-    paths: list[Path],
-    out: Path,
-    baselines: list[Path] | None,
-    peers: list[str] | None,
-    metric: str | None,
-    suites: list[str] | None,
-    interval: str,
-    figures: list[str] | None,
-) -> str:
-    """The command that makes this report again."""
-    words = ["softclt", "report", *map(str, paths)]
-    for name, values in (
-        ("--baselines", baselines),
-        ("--peer", peers),
-        ("--suite", suites),
-        ("--figure", figures),
-    ):
-        for value in values or ():
-            words += [name, str(value)]
-    if metric is not None:
-        words += ["--metric", metric]
-    if interval != "t":
-        words += ["--interval", interval]
-    return shlex.join([*words, "--out", str(out)])
 
 
 def _numbers(analysis: "Analysis") -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from softclt.bench.asked import Asked, never_ran
 from softclt.files import whole_file
 from softclt.reports.analysis import Analysis
 from softclt.reports.baselines import read_baselines
@@ -71,6 +72,7 @@ def build_report(
     peers: Sequence[str] = (),
     interval: str = "t",
     command: str = "",
+    asked: Sequence[Asked] = (),
     figures: Sequence[Picture] = (),
     drawn: bool = True,
 ) -> Report:
@@ -85,6 +87,7 @@ def build_report(
         peers: Only these methods of the baselines.
         interval: ``"t"`` or ``"bootstrap"``.
         command: How to make this report again.
+        asked: What benches were asked for, see `read_asked`: rows and sets that never ran are told.
         figures: More pictures: title, caption, and a figure or the text of an SVG.
         drawn: Whether the critical-difference diagram and the scatter plots are made.
     """
@@ -117,7 +120,10 @@ def build_report(
         sections += _sections(analysis, name, drawn)
     if figures:
         sections.append(Section("More figures", pictures=tuple(figures)))
-    sections += [failures_section(analyses), again_section(results, command)]
+    of_these = [one for one in asked if not suites or one.suite in suites]
+    gaps = never_ran(of_these, results)
+    commands = [one.command for one in of_these]
+    sections += [failures_section(analyses, gaps), again_section(results, [*commands, command])]
     return Report(
         Document(_title(analyses), _subtitle(results, analyses), tuple(filter(None, sections))),
         tuple(analyses),
