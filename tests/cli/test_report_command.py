@@ -130,3 +130,12 @@ def test_rows_and_sets_that_never_ran_are_listed(folder):
 def test_without_the_commands_of_a_bench_none_is_made_up(folder):
     assert run("--no-figures", "--out", "r.md").exit_code == 0
     assert "softclt bench" not in Path("r.md").read_text(encoding="utf-8")
+
+
+def test_figures_beside_a_document_are_kept_unless_forced(folder):
+    Path("r-figures").mkdir()
+    Path("r-figures/mine.svg").write_text("mine")
+    done = run("--out", "r.md")
+    assert done.exit_code == 2
+    assert "r-figures is not empty" in done.stderr
+    assert run("--out", "r.md", "--no-figures").exit_code == 0

@@ -61,6 +61,16 @@ def test_an_inline_figure_shows_a_name_letter_by_letter():
     assert "<script" not in text
 
 
+def test_a_legend_shows_names_that_begin_with_an_underscore():
+    pytest.importorskip("matplotlib")
+    from softclt.reports.figures import embedding_scatter, new_figure
+
+    ax = new_figure(3, 3).subplots()
+    points = np.random.default_rng(0).normal(size=(12, 2))
+    embedding_scatter(ax, points, np.arange(12) % 2, classes=["_hidden", "shown"])
+    assert [text.get_text().strip() for text in ax.get_legend().get_texts()] == ["_hidden", "shown"]
+
+
 @pytest.mark.parametrize("words", ["detect --plot", "forecast --plot"])
 def test_pictures_of_series_with_dollars_in_their_names_are_drawn(tmp_path, words):
     pytest.importorskip("matplotlib")
@@ -135,7 +145,7 @@ def test_a_suite_with_an_evil_name_makes_a_tame_report(tmp_path):
     results = fake_results()
     for result in results:
         object.__setattr__(result, "suite", EVIL)
-    made = build_report(results, drawn=False).document
+    made = build_report(results, drawn=False, command="softclt report").document
     assert r"\input" not in latex(made, {})
     outside, *code = markdown(made, {}).split("```bash")
     assert "[a](b)" not in outside

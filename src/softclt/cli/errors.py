@@ -33,7 +33,8 @@ _WRONG_USE = (
 # Packages whose messages are for the user: sklearn's are on parameters and models not fitted.
 _SPEAKERS = ("softclt", "sklearn")
 
-# What is nobody's fault and says all there is to say: a full disk, a loss that is no number.
+# What is nobody's fault and says all there is to say: a full disk, a loss that is no number; where
+# the library raised it, also a worker that died.
 _FAILED = (OSError, FloatingPointError)
 
 
@@ -116,7 +117,11 @@ def _one_line(error: Exception) -> str:
         text = f"{error.format_message()} Try '{where} --help'."
     elif isinstance(error, FileNotFoundError) and error.filename is not None:
         text = f"no such file or folder: {error.filename}"
-    elif _is_wrong_use(error) or isinstance(error, _FAILED):
+    elif (
+        _is_wrong_use(error)
+        or isinstance(error, _FAILED)
+        or (isinstance(error, RuntimeError) and _was_meant(error))
+    ):
         text = str(error) or type(error).__name__
     else:
         text = (

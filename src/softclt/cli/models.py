@@ -72,6 +72,10 @@ def fit(
     if X is None:
         X = read_series(data, split=split, **columns).X
     model = build_model(method, preset, settings, random_state=seed)
+    if distances is not None:
+        from softclt.distances import open_store
+
+        open_store(distances)  # or an error, before there is work
 
     from softclt.bench.estimates import training_words
     from softclt.training.distributed import processes_of_torchrun

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from softclt.cli import options
-from softclt.cli.errors import command_line
+from softclt.cli.errors import about, command_line
 from softclt.cli.output import Output, check_outputs, note, print_json, say
-from softclt.reports.document import FORMATS
+from softclt.reports.document import FORMATS, pictures_folder
 
 if TYPE_CHECKING:
     from softclt.reports.analysis import Analysis, Difference
@@ -64,10 +64,12 @@ def report(
     Every soft row is set against its own hard control first. Rows whose taus were chosen on the
     test set are marked and never ranked. Failed and missing runs are listed, not averaged.
     """
-    drawn = (figures or bool(figure)) and out.suffix != ".csv"
+    pictured = (figures or bool(figure)) and out.suffix != ".csv"
     paths = results or [RESULTS]
+    beside = pictured and out.suffix in (".md", ".tex")
     check_outputs(
-        Output(out, FORMATS, needs=["matplotlib"] if drawn else []),
+        Output(out, FORMATS, needs=["matplotlib"] if pictured else []),
+        Output(pictures_folder(out) if beside else None, option="--out: its figures in"),
         force=force,
         reads=[*paths, *(baselines or ())],
     )
@@ -80,24 +82,25 @@ def report(
     from softclt.reports.report import build_report, read_folder, write_report
 
     found = [result for path in paths for result in read_folder(path)]
-    note(f"{len(found)} results in {', '.join(map(str, paths))}")
+    note(f"{len(found)} results in {', '.join(map(str, paths))}; the report goes into {out}")
+    asked: dict[str, Any] = {
+        "metric": metric,
+        "suites": suite or (),
+        "baselines": baselines or (),
+        "peers": peer or (),
+        "interval": interval,
+        "command": command_line(),
+        "asked": [one for path in paths for one in read_asked(path)],
+    }
     pictures: list[Any] = []
-    if figure:
-        from softclt.reports.figures import figures_for_page
+    with about(", ".join(map(str, paths))):
+        if figure:
+            build_report(found, **asked, drawn=False)  # refuses before models are trained
+            from softclt.reports.figures import figures_for_page
 
-        pictures = list(figures_for_page(figure))
-    made = build_report(
-        found,
-        metric=metric,
-        suites=suite or (),
-        baselines=baselines or (),
-        peers=peer or (),
-        interval=interval,
-        command=command_line(),
-        asked=[one for path in paths for one in read_asked(path)],
-        figures=pictures,
-        drawn=figures and out.suffix != ".csv",
-    )
+            pictures = list(figures_for_page(figure))
+        drawn = figures and out.suffix != ".csv"
+        made = build_report(found, **asked, figures=pictures, drawn=drawn)
     write_report(made, out, safe_csv)
     if as_json:
         print_json({"out": str(out), "parts": [_numbers(part) for part in made.analyses]})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Union
 
 from softclt.files import whole_file
 from softclt.plaintext import visible
-from softclt.reports.document import Document
+from softclt.reports.document import Document, pictures_folder
 from softclt.reports.figures.style import save_figure, style
 
 if TYPE_CHECKING:
@@ -60,9 +60,7 @@ def save_pictures(document: Document, path: str | os.PathLike[str], suffix: str)
     pictures = [picture for section in document.sections for picture in section.pictures]
     for i, (title, _, content) in enumerate(pictures):
         name = re.sub(r"\W+", "-", title.lower()).strip("-")
-        # A name that needs no escape in a link of Markdown or LaTeX.
-        folder = re.sub(r"[^\w.-]+", "-", path.stem).strip("-") or "report"
-        link = f"{folder}-figures/{i + 1}-{name}{suffix}"
+        link = f"{pictures_folder(path).name}/{i + 1}-{name}{suffix}"
         if isinstance(content, str):
             link = link.removesuffix(suffix) + ".svg"
             with whole_file(path.parent / link) as temporary:

@@ -96,6 +96,11 @@ def without_scales(ax: "Axes") -> None:
     ax.spines[:].set(visible=True, color="0.85", linewidth=0.6)
 
 
+def legend_name(name: str) -> str:
+    """A name as a legend shows it: matplotlib leaves out those that begin with an underscore."""
+    return f" {name}" if name.startswith("_") else name
+
+
 def class_name(label: Any, classes: Sequence[str] | None) -> str:
     """The name of a label; the label itself where classes have no names."""
     return str(label) if classes is None else str(classes[int(label)])
