@@ -106,3 +106,13 @@ def test_checking_trains_nothing(sheet, monkeypatch):
 
     monkeypatch.setattr(TS2Vec, "fit", None)
     check(sheet, "--id", "machine")
+
+
+def test_a_folder_of_parquet_files_is_looked_at_in_parts(tmp_path):
+    pytest.importorskip("pyarrow")
+    for name in "ab":
+        frame = pd.DataFrame({"id": name, "t": range(5), "x": np.arange(5.0)})
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+    found = facts(tmp_path)
+    assert (found["series"], found["longest"], found["complete"]) == (2, 5, True)
+    assert "2 series of 1 channel(s), 5 to 5 steps" in check(tmp_path).stdout

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from softclt.data.columns import Columns
     from softclt.data.dataset import Split
     from softclt.data.inspection import Findings
+    from softclt.data.sources import SeriesSource
 
 SHOWN = 5  # things of a kind that are named
 _LENIENT: tuple[dict[str, str], ...] = (
@@ -38,8 +39,13 @@ def check(
     """
     from softclt.data import DataError, read_series
     from softclt.data.inspection import inspect_table
+    from softclt.data.sources import open_if_large
     from softclt.reports.prospects import prospects
 
+    large = open_if_large(data, **columns)
+    if large is not None:
+        _check_large(data, large, as_json)
+        return
     needed: list[str] = []
     try:
         table = read_series(data, split=split, **columns)
@@ -61,6 +67,34 @@ def check(
             say(f"softclt {command:9}  {sentence}")
     if needed:
         raise typer.Exit(2)
+
+
+def _check_large(data: str, source: "SeriesSource", as_json: bool) -> None:
+    """What one look at series tells that stay on disk."""
+    survey = source.look(progress=True)
+    n, d, t = source.shape
+    facts = {
+        "data": data,
+        "series": n,
+        "channels": d,
+        "shortest": survey.shortest,
+        "longest": survey.longest,
+        "empty": int((~survey.some).sum()),
+        "complete": survey.complete,
+    }
+    would = (
+        "reads it in parts; classify, detect, forecast, distances and explore read it as a whole"
+    )
+    if as_json:
+        print_json(facts | {"commands": {"fit": would, "embed": would}})
+        return
+    say(f"{data}: {n} series of {d} channel(s), {survey.shortest} to {survey.longest} steps")
+    say("- no value is missing" if survey.complete else "- values are missing, or lengths differ")
+    if facts["empty"]:
+        say(f"- {facts['empty']} series without any value")
+    say(f"- large: {n * d * t:,} values, looked at in parts; single outliers are not looked for")
+    say()
+    say(f"softclt fit, embed  {would}")
 
 
 def _lenient(
