@@ -1,11 +1,11 @@
 """What happens to series between the door and the training loop: scaling, sections, centring."""
 
 import math
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
 
+from softclt.silence import without_warnings
 from softclt.validation import Floats, Floats32, Floats64, observed_steps, series_lengths
 
 _BLOCK = 4_000_000  # values at a time, where a float64 copy of all series could be too much
@@ -147,8 +147,8 @@ def resampled(X: Floats, length: int) -> Floats32:
 
 def standardised(X: Floats) -> Floats64:
     """Each channel of each series with mean 0 and spread 1; constant ones are 0, NaN stays."""
-    with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of channels without any value
+    with np.errstate(invalid="ignore", divide="ignore"), without_warnings(RuntimeWarning):
+        # Warnings are of channels without any value.
         largest = np.nanmax(np.abs(X), axis=-1, keepdims=True)
         x = X / np.where(largest > 0, largest, 1).astype(np.float64)  # no square overflows
         x = x - np.nanmean(x, axis=-1, keepdims=True)

@@ -36,7 +36,7 @@ from softclt.methods.weights import stacked_temporal
 from softclt.training import Batch, Callback, StepDraws, Stream, TrainingState
 from softclt.training.loop import Course
 from softclt.training.phases import Phase, check_ended, phase_folder, run_phase
-from softclt.training.randomness import torch_seed
+from softclt.training.randomness import own_draws, torch_seed
 from softclt.validation import (
     Floats,
     Floats64,
@@ -224,8 +224,7 @@ class CATCC(LabelLearner, TSTCC):
 
     def _with_new_heads(self, tuned: ClassifierNetwork, seed: int) -> Encoder:
         """The fine-tuned encoder, with heads of the seed."""
-        with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
-            torch.manual_seed(torch_seed(Stream.INIT, seed))
+        with own_draws(torch_seed(Stream.INIT, seed)):
             module = cast(TCCNetwork, self._build(self.n_features_in_))
         trained = cast(TCCNetwork, tuned.encoder)
         module.encoder.load_state_dict(trained.encoder.state_dict())

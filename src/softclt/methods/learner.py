@@ -31,7 +31,7 @@ from softclt.training import Batch, Callback, StepDraws, TrainingState
 from softclt.training.checkpoint import put_back, tensors_of, under
 from softclt.training.distributed import current_group
 from softclt.training.loop import HALF_PRECISION, PRECISIONS
-from softclt.training.randomness import Stream, torch_seed
+from softclt.training.randomness import Stream, own_draws, torch_seed
 from softclt.training.schedules import schedules
 from softclt.training.state import new_state
 from softclt.validation import (
@@ -464,8 +464,7 @@ class RepresentationLearner(SeriesTransformer):
         self, seed: int, device: torch.device, n_channels: int | None = None
     ) -> TrainingState:
         """The start of training; on as many channels as were seen, unless it is said."""
-        with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
-            torch.manual_seed(torch_seed(Stream.INIT, seed))
+        with own_draws(torch_seed(Stream.INIT, seed)):
             module = self._build(self.n_features_in_ if n_channels is None else n_channels)
         module = module.to(device=device, dtype=self._dtype())
         return new_state(module, self._optimizer, self._averages)

@@ -1,6 +1,5 @@
 """Figures from results: who is ahead (CD diagram), and soft against its control set by set."""
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from softclt.reports.document import Picture, Section
 from softclt.reports.figures.shares import label_curves, share_figure
 from softclt.reports.figures.style import COLOURS, new_figure, style
 from softclt.reports.metric import Metric
+from softclt.silence import without_warnings
 from softclt.validation import Floats
 
 if TYPE_CHECKING:
@@ -98,8 +98,7 @@ def critical_difference(analysis: Analysis) -> "Figure":
     scale = max(3.6, 0.27 * len(names))
     # Inches for letters of 10 points, and for a tenth of the width that the diagram cuts off.
     textspace = 0.65 + 0.09 * max(map(len, names)) + 0.125 * scale
-    with warnings.catch_warnings(), plt.ioff():
-        warnings.simplefilter("ignore")  # of rows that are equal everywhere: a bar joins them
+    with without_warnings(), plt.ioff():  # of rows that are equal everywhere: a bar joins them
         figure, _ = plot_critical_difference(
             analysis.scores,
             names,

@@ -1,8 +1,8 @@
 """The one training loop of the library: a stack of R models takes its steps together."""
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from softclt.encoders import Encoder
 from softclt.losses.functional import TemporalWeights
+from softclt.precision import quick_products
 from softclt.progress import progress_bar
 from softclt.training import views as augment
 from softclt.training.callbacks import Callback, Progress
@@ -327,7 +328,7 @@ class _Stepper:
         course, state = self.course, self.state
         draws = StepDraws(self.keys, step, self.counter, course.x.dtype, course.group.rank)
         batch = self._batch(draws)
-        with _quick_products(course):
+        with quick_products(course.x.device, course.precision):
             with _autocast(course):
                 losses = course.objective(state.module, batch, draws)
             state.optimizer.zero_grad(set_to_none=True)
@@ -395,24 +396,6 @@ class _Stepper:
         with torch.cuda.graph(graph, pool=self.pool):
             losses = self._step(step)
         return graph, losses
-
-
-@contextmanager
-def _quick_products(course: Course) -> Iterator[None]:
-    """TF32 for the network's float32 products on a GPU, if the precision is ours to choose.
-
-    Ways to convolve are tried out for each shape: the one that is taken unseen works by Fourier
-    transforms, which is half of a step of TS-TCC.
-    """
-    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark
-    products.allow_tf32 = before[0] or course.precision == "auto"
-    convolutions.allow_tf32 = course.precision == "auto"  # where torch's own default is True
-    convolutions.benchmark = True
-    try:
-        yield
-    finally:
-        products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark = before
 
 
 def _autocast(course: Course) -> AbstractContextManager[Any]:

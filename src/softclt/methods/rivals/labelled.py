@@ -29,7 +29,7 @@ from softclt.methods.supervised import LEAST_STEPS, new_classifier, phase_seed
 from softclt.training import Callback, StepDraws, Stream, TrainingState
 from softclt.training.loop import Course
 from softclt.training.phases import Phase, phase_folder, run_phase
-from softclt.training.randomness import torch_seed
+from softclt.training.randomness import own_draws, torch_seed
 from softclt.validation import (
     Floats,
     Floats32,
@@ -293,7 +293,6 @@ def _phase(
 
 def _new_network(model: LabelledRival, X: Floats, n_classes: int, seed: int) -> Encoder:
     classifier = new_classifier(model, X, n_classes, seed)
-    with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
-        torch.manual_seed(torch_seed(Stream.INIT, seed, 1))
+    with own_draws(torch_seed(Stream.INIT, seed, 1)):
         network = model._network(classifier)
     return network.to(device=torch.device(model.device_), dtype=model._dtype())
