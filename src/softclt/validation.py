@@ -29,7 +29,9 @@ def check_series(
     removed before the cast to float32.
 
     Args:
-        X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
+        X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing. A
+            pandas frame whose index has two levels, series and time, has a column a channel, as
+            sktime's ``pd-multiindex``.
         name: How error messages call the argument.
         n_channels: Number of channels that X must have, e.g. those of the fitted data.
         min_length: Steps that the longest series needs at least.
@@ -44,6 +46,8 @@ def check_series(
         raise TypeError(f"{name} is a sparse matrix; time series are dense: pass {name}.toarray()")
     if hasattr(X, "detach"):  # a torch tensor, without importing torch
         X = X.detach().cpu().numpy()
+    if getattr(getattr(X, "index", None), "nlevels", 1) > 1:  # a frame, without importing pandas
+        X = _by_index(X, name)
     if isinstance(X, (list, tuple)):
         X = _stack([_as_floats(x, f"{name}[{i}]") for i, x in enumerate(X)], name)
     array = _as_floats(X, name)
@@ -174,6 +178,32 @@ def _as_floats(X: Any, name: str) -> Floats:
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} has dtype {array.dtype}; {_EXPECTED}")
     return array.astype(np.float64)
+
+
+def _by_index(frame: Any, name: str) -> list[Floats]:
+    """Series ``(D, T_i)`` of a frame whose rows are indexed by series and time."""
+    if frame.index.nlevels > 2:
+        raise ValueError(
+            f"{name} is a frame whose index has {frame.index.nlevels} levels; expected two, series "
+            f"and time: drop or join the others, e.g. {name}.droplevel(0)"
+        )
+    values = _as_floats(frame.to_numpy(na_value=np.nan).reshape(len(frame), -1), name)  # (rows, D)
+    codes, series = frame.index.get_level_values(0).factorize()
+    times, _ = frame.index.get_level_values(1).factorize(sort=True)
+    order = np.argsort(codes, kind="stable")
+    codes, times = codes[order], times[order]
+    same = codes[1:] == codes[:-1]
+    unsorted, repeated = same & (times[1:] < times[:-1]), same & (times[1:] == times[:-1])
+    if unsorted.any():
+        raise ValueError(
+            f"series {series[codes[unsorted.argmax()]]!r} of {name} is not sorted by time; "
+            f"use {name}.sort_index()"
+        )
+    if repeated.any():
+        one, time = frame.index[order[repeated.argmax()]]
+        raise ValueError(f"series {one!r} of {name} has the time {time} twice; keep one row of it")
+    starts = np.flatnonzero(np.r_[True, ~same])
+    return [part.T for part in np.split(values[order], starts[1:])]
 
 
 def _stack(series: list[Floats], name: str) -> Floats:
