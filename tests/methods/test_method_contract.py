@@ -132,7 +132,17 @@ def test_it_works_in_a_pipeline_and_a_grid_search(name, series):
 def test_names_of_features_match_the_embedding(name, series):
     model = fitted(small(name), series)
     assert model.n_features_in_ == 2
-    assert len(model.get_feature_names_out()) == model.transform(series).shape[1]
+    for pooling, layers in (("max", "last"), ("max+mean", "all")):
+        model.set_params(pooling=pooling, layers=layers)
+        assert len(model.get_feature_names_out()) == model.transform(series).shape[1]
+
+
+@every_method
+def test_the_embedding_comes_as_a_frame_where_that_is_wanted(name, series):
+    model = fitted(small(name), series)
+    R, frame = model.transform(series), model.set_output(transform="pandas").transform(series)
+    np.testing.assert_array_equal(frame, R)
+    assert list(frame.columns) == list(model.get_feature_names_out())
 
 
 @every_method

@@ -315,9 +315,14 @@ class RepresentationLearner(SeriesTransformer):
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the embedding's dimensions: ts2vec0, ts2vec1, ..."""
         check_is_fitted(self, "module_")
-        n_features = self.transform(np.zeros((1, self.n_features_in_, 2), np.float32)).shape[1]
         prefix = type(self).__name__.lower()
-        return np.array([f"{prefix}{i}" for i in range(n_features)], dtype=object)
+        return np.array([f"{prefix}{i}" for i in range(self._n_numbers())], dtype=object)
+
+    def _n_numbers(self) -> int:
+        """M of `transform`."""
+        pooling, layers = self.read_out()
+        widths = self.module_.widths if layers == "all" else [self.module_.output_dims]
+        return sum(widths) * len(pooling.split("+"))
 
     @classmethod
     def from_preset(cls, name: str, **overrides: Any) -> Self:

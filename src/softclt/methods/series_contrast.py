@@ -178,6 +178,9 @@ class SeriesContrast(SoftLearner):
                 found.setdefault(one, np.empty((len(X), R.shape[1]), np.float32))[rows] = R
         return found
 
+    def _n_numbers(self) -> int:
+        return self.n_features_in_ * super()._n_numbers()
+
     def _steps_of_series(self, X: Floats) -> Ints:
         """At how many steps each series is read: a few different numbers."""
         least, most = self._lengths()
