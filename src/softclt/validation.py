@@ -14,6 +14,9 @@ Floats64 = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+LARGEST = 1e140  # sums of squares of larger numbers leave the range of float64
+LEAST_SPREAD = 1e-145  # whose squares are not 0
+
 _EXPECTED = (
     "expected series as (N, D, T), (N, T) for one channel, "
     "or a list of (D, T_i) or (T_i,) arrays for varying length"
@@ -75,14 +78,47 @@ def check_series(
             f"{name} has {d} channel(s) (shape {array.shape}), "
             f"but the model was fitted with {n_channels}{swapped}"
         )
-    infinite = np.isinf(array)
-    if infinite.any():
-        i, c, s = (int(axis[0]) for axis in np.nonzero(infinite))
-        raise ValueError(
-            f"{name} contains infinity: series {i}, channel {c}, step {s}; "
-            "use NaN for values that are missing"
-        )
+    if (words := unusable_value(array)) is not None:
+        raise ValueError(f"{name} {words}")
     return array
+
+
+def unusable_value(X: Floats, series: int = 0, step: int = 0) -> str | None:
+    """What is wrong with the first infinite value, or one too large to be squared; None: nothing.
+
+    Args:
+        X: ``(N, D, T)``.
+        series, step: Of a larger array, with which X begins.
+    """
+    limit = min(LARGEST, float(np.finfo(X.dtype).max))
+    beyond = (limit < X) | (-limit > X)
+    if not beyond.any():
+        return None
+    i, c, s = (int(axis[0]) for axis in np.nonzero(beyond))
+    place = f"series {series + i}, channel {c}, step {step + s}"
+    if np.isinf(X[i, c, s]):
+        return f"contains infinity: {place}; use NaN for values that are missing"
+    return (
+        f"contains {X[i, c, s]:g}, too large to square: {place}; use NaN if it is missing, or "
+        "divide all values by a constant"
+    )
+
+
+def check_spread(X: Floats) -> None:
+    """Refuse channels of ``(N, D, T)`` that vary by so little that the squares of it are 0."""
+    for c in range(X.shape[1]):
+        values = X[:, c][~np.isnan(X[:, c])]
+        if values.size:
+            refuse_small(float(values.max() - values.min()), LEAST_SPREAD, c)
+
+
+def refuse_small(size: Any, least: Any, channel: int) -> None:
+    """Refuse a channel whose spread, or largest value, is not 0 but below the least."""
+    if 0 < size < least:
+        raise ValueError(
+            f"channel {channel} of X has values of about {size:.0e}, too small to be told apart "
+            f"(below {least:.0e}): multiply all values by a constant"
+        )
 
 
 def warn_if_axes_look_swapped(X: Floats, name: str = "X") -> None:

@@ -16,6 +16,7 @@ from softclt.validation import (
     Ints,
     check_range,
     check_series,
+    check_spread,
     observed_steps,
     series_lengths,
 )
@@ -91,6 +92,7 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_range(self.gap, "gap", 0)
         X = check_series(X)
+        check_spread(X)
         series = _unpadded(X)
         threshold = new_threshold(self.threshold, self.threshold_params)
         fallbacks = {"context": self.context, "random_state": self.random_state}

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from softclt.silence import without_warnings
-from softclt.validation import Floats, Floats32, Floats64, observed_steps, series_lengths
+from softclt.validation import (
+    LEAST_SPREAD,
+    Floats,
+    Floats32,
+    Floats64,
+    observed_steps,
+    refuse_small,
+    series_lengths,
+)
 
 _BLOCK = 4_000_000  # values at a time, where a float64 copy of all series could be too much
 
@@ -31,6 +39,7 @@ class Moments:
 
     def __init__(self, n_channels: int) -> None:
         self.count = np.zeros(n_channels)
+        self.low, self.high = np.full(n_channels, np.inf), np.full(n_channels, -np.inf)
         self.mean, self.squares = np.zeros(n_channels), np.zeros(n_channels)
 
     def add(self, X: Floats) -> None:
@@ -40,16 +49,23 @@ class Moments:
             if values.size:
                 mean = values.sum() / values.size
                 self._merge(d, values.size, mean, ((values - mean) ** 2).sum())
+                self._widen(d, values.min(), values.max())
 
     def merge(self, other: "Moments") -> None:
         """Add what another one has seen."""
         for d in np.flatnonzero(other.count):
             self._merge(d, other.count[d], other.mean[d], other.squares[d])
+            self._widen(d, other.low[d], other.high[d])
 
     def scale(self) -> tuple[Floats64, Floats64]:
         """Mean and standard deviation, see :func:`channel_scale`."""
+        for d in np.flatnonzero(self.count):
+            refuse_small(self.high[d] - self.low[d], LEAST_SPREAD, d)
         std = np.sqrt(self.squares / np.maximum(self.count, 1))
         return self.mean.copy(), np.where(std > 0, std, 1.0)
+
+    def _widen(self, d: int, low: float, high: float) -> None:
+        self.low[d], self.high[d] = min(self.low[d], low), max(self.high[d], high)
 
     def _merge(self, d: int, count: float, mean: float, squares: float) -> None:
         total = self.count[d] + count
@@ -63,8 +79,30 @@ def apply_scale(X: Floats, mean: Floats64, std: Floats64) -> Floats32:
     """Scaled series; a large offset is removed in float64, before the cast to float32."""
     scaled = np.empty(X.shape, np.float32)
     for rows in blocks_of(X.shape):
-        scaled[rows] = (X[rows].astype(np.float64) - mean[:, None]) / std[:, None]
+        with np.errstate(over="ignore"):
+            scaled[rows] = (X[rows].astype(np.float64) - mean[:, None]) / std[:, None]
+    _refuse_overflow(X, scaled, "after the training data's mean and standard deviation are removed")
     return scaled
+
+
+def as_float32(X: Floats) -> Floats32:
+    """Series as they are, if float32 can hold them."""
+    if X.dtype == np.float32:
+        return X.astype(np.float32)
+    with np.errstate(over="ignore"):
+        cast = X.astype(np.float32)
+    _refuse_overflow(X, cast, "as they are, without a scale")
+    return cast
+
+
+def _refuse_overflow(X: Floats, cast: Floats32, how: str) -> None:
+    infinite = np.isinf(cast)
+    if infinite.any():
+        i, c, s = (int(axis[0]) for axis in np.nonzero(infinite))
+        raise ValueError(
+            f"X contains {X[i, c, s]:g}: series {i}, channel {c}, step {s}; the network takes "
+            f"values {how} in float32, which ends at 3e38: use NaN if it is missing"
+        )
 
 
 def scale_each_series(X: Floats) -> Floats:

@@ -27,6 +27,7 @@ from softclt.validation import (
     check_choice,
     check_range,
     check_series,
+    check_spread,
 )
 
 _STEPS = 200_000  # encoded at a time; of each, only those that are rows are kept
@@ -113,6 +114,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         X = np.asarray(check_series(X, min_length=2), np.float64)
+        check_spread(X)
         _refuse_nothing_to_learn(X)
         division = divide(X, self.horizon, self.context, self.valid_share)
         lengths = division.lengths

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from softclt import inference, persistence, pretrained
-from softclt.data.preparation import apply_scale
+from softclt.data.preparation import apply_scale, as_float32
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
 from softclt.inference import causal
@@ -437,7 +437,7 @@ class RepresentationLearner(SeriesTransformer):
 
     def _scaled(self, X: Floats) -> Floats32:
         if self.scale_ is None:
-            return X.astype(np.float32)
+            return as_float32(X)
         return apply_scale(X, *self.scale_)
 
     def _scaled_at_steps(self, X: Floats, causal: bool) -> Floats32:

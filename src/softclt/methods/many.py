@@ -43,6 +43,7 @@ from softclt.validation import (
     check_random_state_seed,
     check_series,
     observed_steps,
+    refuse_small,
     series_lengths,
     warn_if_axes_look_swapped,
 )
@@ -357,6 +358,10 @@ def _prepare(models: Sequence[Model], call: _Call, goes_on: bool) -> _Series:
         for model in models:
             model.n_features_in_, model.scale_ = X.shape[1], scale
     seen = lead._scaled(X if some.all() else X[some])
+    for c in range(X.shape[1]):
+        if not np.nan_to_num(seen[:, c]).any():  # it was 0 before, or it has become that
+            largest = np.abs(X[:, c]).max(initial=0, where=~np.isnan(X[:, c]))
+            refuse_small(largest, np.finfo(np.float32).tiny, c)
     sections = split_sections(seen, lead.max_train_length)
     times = _uneven_times(lead, call, X)
     if times is not None:

@@ -8,7 +8,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from softclt.data.preparation import filled, resampled, standardised
+from softclt.data.preparation import as_float32, filled, resampled, standardised
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
 from softclt.encoders.residual import ProjectedEncoder, ResidualEncoder
@@ -136,7 +136,7 @@ class SeriesContrast(SoftLearner):
 
     def _scaled_at_steps(self, X: Floats, causal: bool) -> Floats32:
         # The network standardises what it sees of a series; of all of it, this is more exact.
-        return (X if causal else standardised(filled(X))).astype(np.float32)
+        return as_float32(X if causal else standardised(filled(X)))
 
     def _checked(self, X: Any) -> Floats:
         check_is_fitted(self, "module_")
