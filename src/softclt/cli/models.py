@@ -78,6 +78,9 @@ def fit(
     except KeyboardInterrupt as interruption:
         if interruption.args:  # how to go on
             typer.echo(f"softclt: {interruption}", err=True)
+        if checkpoint is None and hasattr(model, "module_"):
+            model.save(out)
+            note(f"model as far as it was trained in {out}")
         raise
     note(f"model in {out}")
     if as_json:

@@ -211,6 +211,9 @@ class RepresentationLearner(SeriesTransformer):
     ) -> Self:
         """Learn from series without labels.
 
+        Ctrl-C waits for the end of a step; the model then is fitted as far as training came, which
+        a warning says, and the KeyboardInterrupt goes on to the caller.
+
         Args:
             X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
                 What `softclt.data.open_series` gives, and large mapped arrays, are not loaded.

@@ -28,7 +28,7 @@ from softclt.methods.feeding import feed_distances, prepare_feed
 from softclt.methods.stacks import chunks, speaker, stackable
 from softclt.methods.weights import BatchWeights, stacked_temporal
 from softclt.training.callbacks import Callback
-from softclt.training.checkpoint import Checkpoint, kept_seeds, stack_files
+from softclt.training.checkpoint import Checkpoint, TrainingStopped, kept_seeds, stack_files
 from softclt.training.distributed import Group, current_group
 from softclt.training.feed import Feed
 from softclt.training.history import History
@@ -173,6 +173,7 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
         ]
         state = stack_states(states, lead._optimizer)
         rates, checkpoint, facts = _rates(own, state.step, state.step + n_steps), None, None
+        stopped: TrainingStopped | None = None
         if file is not None:
             run = _run(own, seeds, state, rates.last, digest, seen.times, call)
             history = History(file.parent, [call.numbers[id(model)] for model in own], rates)
@@ -184,10 +185,10 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
                 between = _distances(models, series, call, n_steps, device)
             distance_seconds += time.perf_counter() - start
             course = _course(own, seeds, rates, seen, between, call)
-            facts = _train(own, state, course, between, checkpoint, call)
+            facts, stopped = _train(own, state, course, between, checkpoint, call)
             for fact in facts:
                 fact["seconds"]["distances"] = distance_seconds
-            if checkpoint is not None:
+            if checkpoint is not None and stopped is None:
                 checkpoint.write(state, facts)
         apart = split_state(state, lead._optimizer)
         for model, trained, seed, fact in zip(own, apart, seeds, facts, strict=True):
@@ -195,6 +196,14 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
             model.training_state_, model.module_ = trained, trained.averaged.eval()
             model.n_iter_ = trained.step
             model.history_ = {"loss": trained.losses[0], **fact}
+        if stopped is not None:
+            if checkpoint is None:
+                warnings.warn(
+                    f"the model is fitted as far as training came, {state.step} of {rates.last} "
+                    "steps; fit with warm_start=True goes on from there",
+                    stacklevel=4,
+                )
+            raise stopped
 
 
 def _course(
@@ -265,14 +274,22 @@ def _train(
     between: BatchDistances | SetDistances | None,
     checkpoint: Checkpoint | None,
     call: _Call,
-) -> list[dict[str, Any]]:
-    """Train a stack to the end of its rates: what to say of each model, besides its losses."""
+) -> tuple[list[dict[str, Any]], TrainingStopped | None]:
+    """Train a stack to the end of its rates, or to Ctrl-C.
+
+    Returns:
+        What to say of each model, besides its losses; and what stopped training.
+    """
     lead, start = models[0], time.perf_counter()
     rates, weights = course.rates, course.weights
     assert rates is not None
     state.optimizer.param_groups[0]["lr"] = rates.lr[0]  # not that of an earlier fit
     n_steps = rates.last - state.step
-    fit_loop(state, course, n_steps, lead.progress, checkpoint, call.callbacks, title=call.title)
+    stopped, bar = None, (lead.progress, checkpoint, call.callbacks, call.title)
+    try:
+        fit_loop(state, course, n_steps, *bar)
+    except TrainingStopped as stop:
+        stopped = stop
     seconds = time.perf_counter() - start
     facts = []
     for model in models:
@@ -285,7 +302,7 @@ def _train(
                 "seconds": {"training": seconds},
             }
         )
-    return facts
+    return facts, stopped
 
 
 def _rates(models: Sequence[Model], first: int, last: int) -> LearningRates:

@@ -16,7 +16,7 @@ from softclt.precision import quick_products
 from softclt.progress import progress_bar
 from softclt.training import views as augment
 from softclt.training.callbacks import Callback, Progress
-from softclt.training.checkpoint import Checkpoint, ctrl_c_waits
+from softclt.training.checkpoint import Checkpoint, TrainingStopped, ctrl_c_waits
 from softclt.training.distributed import Group
 from softclt.training.feed import FedBatch, Feed, Fetcher
 from softclt.training.randomness import StepDraws, Stream, batch_rows, stream_keys
@@ -140,14 +140,17 @@ def fit_loop(
     """Train ``state`` in place for ``n_steps`` more steps, under a bar with the title.
 
     Every 100 steps and at the end the losses are looked at, callbacks are called, any of which may
-    end training by returning True, and the checkpoint is written.
+    end training by returning True, and the checkpoint is written. Ctrl-C waits for the end of a
+    step, and raises `TrainingStopped`.
     """
     stepper, group = _Stepper(state, course), course.group
     recent: list[Tensor] = []
     last = state.step + n_steps
     with (
         progress_bar(title, n_steps, progress and group.rank == 0) as advance,
-        ctrl_c_waits(checkpoint is not None, patient=group.size > 1) as interrupted,
+        ctrl_c_waits(
+            checkpoint is not None or group.size == 1, patient=group.size > 1
+        ) as interrupted,
     ):
         while state.step < last:
             recent.append(stepper.take(state.step))
@@ -164,17 +167,21 @@ def fit_loop(
             if checkpoint is not None:
                 checkpoint.write(state)
                 if group.any(interrupted()):
-                    raise KeyboardInterrupt(
+                    raise TrainingStopped(
                         f"stopped at step {state.step} of {last}; the same call goes on from "
                         f"there, with what {checkpoint.path.parent} has kept"
                     )
+            elif interrupted():
+                raise TrainingStopped(f"stopped at step {state.step} of {last}")
 
 
 def _wanted(
     checkpoint: Checkpoint | None, interrupted: Callable[[], bool], step: int, group: Group
 ) -> bool:
-    """Whether any process wants a checkpoint between two looks."""
-    if checkpoint is None or (group.size > 1 and step % _ASK_EVERY):
+    """Whether any process wants to stop, or a checkpoint, between two looks."""
+    if checkpoint is None:
+        return interrupted()
+    if group.size > 1 and step % _ASK_EVERY:
         return False
     return group.any(checkpoint.overdue or interrupted())
 
