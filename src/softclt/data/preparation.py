@@ -16,6 +16,11 @@ from softclt.validation import (
     series_lengths,
 )
 
+# channel: by mean and spread of each channel over all training series; series: each channel of each
+# series by its own; None: values as they are.
+SCALES = ("channel", "series", None)
+Scale = tuple[Floats64, Floats64] | str | None  # mean and spread by channel, or the name of the way
+
 _BLOCK = 4_000_000  # values at a time, where a float64 copy of all series could be too much
 
 
@@ -73,6 +78,23 @@ class Moments:
         self.squares[d] += squares + apart**2 * self.count[d] * count / total
         self.mean[d] = self.mean[d] + apart * count / total if self.count[d] else mean
         self.count[d] = total
+
+
+def find_scale(X: Floats, scale: str | None) -> Scale:
+    """What scales series like X in a way of ``SCALES``."""
+    return channel_scale(X) if scale == "channel" else scale
+
+
+def scaled(X: Floats, scale: Scale) -> Floats32:
+    """Series as a network takes them, by what `find_scale` found."""
+    if scale is None:
+        return as_float32(X)
+    if isinstance(scale, tuple):
+        return apply_scale(X, *scale)
+    out = np.empty(X.shape, np.float32)
+    for rows in blocks_of(X.shape):
+        out[rows] = standardised(X[rows])
+    return out
 
 
 def apply_scale(X: Floats, mean: Floats64, std: Floats64) -> Floats32:

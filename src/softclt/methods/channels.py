@@ -39,7 +39,7 @@ def with_channels(model: Model, n_channels: int) -> Model:
     wide = copy.deepcopy(model)
     wide.__dict__.pop("training_state_", None)
     wide.n_features_in_ = n_channels
-    if wide.scale_ is not None:
+    if isinstance(wide.scale_, tuple):
         mean, std = wide.scale_
         wide.scale_ = np.repeat(mean, n_channels), np.repeat(std, n_channels)
     with own_draws(0):  # the new weights are replaced, all of them

@@ -49,7 +49,7 @@ def prepare_feed(
             moments.merge(survey.moments)
         for model in models:
             model.n_features_in_ = sets[0].shape[1]
-            model.scale_ = moments.scale() if lead.scale == "channel" else None
+            model.scale_ = moments.scale() if lead.scale == "channel" else lead.scale
     seen = [
         StreamedSeries(source, lead._scaled, lead.max_train_length, trimmed=lead.mask_padding)
         for source in sets

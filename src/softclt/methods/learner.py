@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from softclt import inference, persistence, pretrained
-from softclt.data.preparation import apply_scale, as_float32
+from softclt.data.preparation import SCALES, Scale, scaled
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
 from softclt.inference import causal
@@ -37,7 +37,6 @@ from softclt.training.state import new_state
 from softclt.validation import (
     Floats,
     Floats32,
-    Floats64,
     check_choice,
     check_range,
     check_series,
@@ -75,8 +74,10 @@ class RepresentationLearner(SeriesTransformer):
     and what differs comes with the batch. Reading it from ``self`` is an error in a stack.
 
     Args:
-        scale: ``channel`` removes mean and standard deviation of each channel of the training data;
-            None takes values as they are.
+        scale: ``channel`` removes mean and standard deviation of each channel of the training data:
+            levels of series stay apart, which rule where they come from sensors of different units.
+            ``series`` removes those of each channel of each series, so that only shapes are left;
+            it needs whole series, so nothing causal. None takes values as they are.
         mask_padding: Padded and missing steps take no part in losses, layers and pooling.
         pooling: Of steps to one vector: max, mean, positive (share of steps above 0), or several
             side by side, as in ``max+mean+positive``.
@@ -105,7 +106,7 @@ class RepresentationLearner(SeriesTransformer):
     _repeats = False
 
     n_features_in_: int
-    scale_: tuple[Floats64, Floats64] | None
+    scale_: Scale
     seed_: int
     device_: str
     fingerprint_: str
@@ -188,7 +189,7 @@ class RepresentationLearner(SeriesTransformer):
         return max(1, int(_AT_ONCE / (n_steps * self._numbers_a_step)))
 
     def _check_parameters(self) -> None:
-        check_choice(self.scale, (None, "channel"), "scale")
+        check_choice(self.scale, SCALES, "scale")
         inference.check_pooling(self.pooling)
         check_choice(self.layers, inference.LAYERS, "layers")
         check_choice(self.precision, (*PRECISIONS, HALF_PRECISION), "precision")
@@ -370,7 +371,9 @@ class RepresentationLearner(SeriesTransformer):
         """What `save` tells of the fitted model besides its weights, for `_restore`."""
         return {
             "n_features_in": self.n_features_in_,
-            "scale": None if self.scale_ is None else [part.tolist() for part in self.scale_],
+            "scale": [part.tolist() for part in self.scale_]
+            if isinstance(self.scale_, tuple)
+            else self.scale_,
             "seed": self.seed_,
             "n_iter": self.n_iter_,
             "history": {k: v for k, v in self.history_.items() if k != "loss"},
@@ -391,9 +394,9 @@ class RepresentationLearner(SeriesTransformer):
         """Become the fitted model that ``save`` described."""
         fitted = config["fitted"]
         self.n_features_in_ = fitted["n_features_in"]
-        self.scale_ = None
-        if fitted["scale"] is not None:
-            mean, std = fitted["scale"]
+        self.scale_ = fitted["scale"]
+        if isinstance(self.scale_, list):
+            mean, std = self.scale_
             self.scale_ = np.array(mean), np.array(std)
         self.fingerprint_ = config["fingerprint"]
         self.seed_, self.n_iter_, self.history_ = (
@@ -439,12 +442,15 @@ class RepresentationLearner(SeriesTransformer):
         return series
 
     def _scaled(self, X: Floats) -> Floats32:
-        if self.scale_ is None:
-            return as_float32(X)
-        return apply_scale(X, *self.scale_)
+        return scaled(X, self.scale_)
 
     def _scaled_at_steps(self, X: Floats, causal: bool) -> Floats32:
         """The same, with the steps of X; ``causal``: no value may depend on later ones."""
+        if causal and isinstance(self.scale_, str):
+            raise ValueError(
+                f"scale is {self.scale_!r}, which looks at whole series, so that no step is "
+                "encoded without its future; fit with scale='channel'"
+            )
         return self._scaled(X)
 
     def _torch_device(self) -> torch.device:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from softclt.data.corpus import Corpus
 from softclt.data.dataset import fingerprint
-from softclt.data.preparation import centre, channel_scale, scale_each_series, split_sections
+from softclt.data.preparation import centre, find_scale, scale_each_series, split_sections
 from softclt.data.sources import left_on_disk
 from softclt.data.times import uneven_times
 from softclt.distances import BatchDistances
@@ -371,7 +371,7 @@ def _prepare(models: Sequence[Model], call: _Call, goes_on: bool) -> _Series:
     if not some.all():
         warnings.warn(f"{(~some).sum()} series without any value are left out", stacklevel=5)
     if not goes_on:
-        scale = channel_scale(X) if lead.scale == "channel" else None
+        scale = find_scale(X, lead.scale)
         for model in models:
             model.n_features_in_, model.scale_ = X.shape[1], scale
     seen = lead._scaled(X if some.all() else X[some])

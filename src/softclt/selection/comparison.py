@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from softclt.data.preparation import apply_scale, as_float32, channel_scale, scale_each_series
+from softclt.data.preparation import find_scale, scale_each_series, scaled
 from softclt.distances import BatchDistances
 from softclt.identity import settings_key
 from softclt.methods import RepresentationLearner, fit_many
@@ -141,8 +141,7 @@ def data_distances(
     comes from the cache.
     """
     some = X[sample_rows(len(X))]
-    scaled = model.scale == "channel"
-    seen = apply_scale(some, *channel_scale(X)) if scaled else as_float32(some)
+    seen = scaled(some, find_scale(X, model.scale))
     between = BatchDistances(
         scale_each_series(seen) if model.distance_scale == "series" else seen,
         metric=model.distance,
