@@ -1,4 +1,4 @@
-"""Which `scale` leaves more of the classes in an embedding: one JSON line a data set, and a last one.
+"""Which `scale` keeps more of the classes in an embedding: one JSON line a set, and their means.
 
     python benchmarks/scales.py [--sets ucr/BME ucr/UMD ...] [--steps 100] [--seeds 2]
 
@@ -19,10 +19,19 @@ from softclt.data.preparation import SCALES
 from softclt.probes.leave_one_out import leave_one_out
 from softclt.validation import Floats, Floats32, Ints
 
-SETS = (
-    "BME Chinatown DodgerLoopDay Fungi GunPointAgeSpan GunPointMaleVersusFemale "
-    "GunPointOldVersusYoung PickupGestureWiimoteZ ShakeGestureWiimoteZ SmoothSubspace UMD"
-).split()
+SETS = [
+    "BME",
+    "Chinatown",
+    "DodgerLoopDay",
+    "Fungi",
+    "GunPointAgeSpan",
+    "GunPointMaleVersusFemale",
+    "GunPointOldVersusYoung",
+    "PickupGestureWiimoteZ",
+    "ShakeGestureWiimoteZ",
+    "SmoothSubspace",
+    "UMD",
+]
 PROBES = ("nearest", "ridge")
 
 
