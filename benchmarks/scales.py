@@ -23,7 +23,6 @@ SETS = [
     "BME",
     "Chinatown",
     "DodgerLoopDay",
-    "Fungi",
     "GunPointAgeSpan",
     "GunPointMaleVersusFemale",
     "GunPointOldVersusYoung",

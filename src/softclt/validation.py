@@ -174,6 +174,15 @@ def check_random_state_seed(random_state: Any) -> int:
     )
 
 
+def check_ignored_labels(y: Any, n: int) -> None:
+    """Refuse labels of other series, though nothing is learned from them."""
+    if y is not None and hasattr(y, "__len__") and len(y) != n:
+        raise ValueError(
+            f"y has {len(y)} labels for {n} series; expected one a series, or none: fit does not "
+            "look at them"
+        )
+
+
 def check_known(given: Iterable[str], known: Collection[str], of: str, kind: str) -> None:
     """Refuse names that a thing does not have, and say which it has."""
     unknown = ", ".join(repr(name) for name in given if name not in known)

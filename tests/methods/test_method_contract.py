@@ -146,6 +146,23 @@ def test_the_embedding_comes_as_a_frame_where_that_is_wanted(name, series):
 
 
 @every_method
+def test_fit_refuses_an_empty_series_before_work_begins_as_transform_does(name, series):
+    model, gap = fitted(small(name), series), series.copy()
+    gap[4] = np.nan
+    words = "series 4 of X has no step .*1 such series.; leave it out"
+    with pytest.raises(ValueError, match=words):
+        fitted(small(name), gap)
+    with pytest.raises(ValueError, match=words):
+        model.transform(gap)
+
+
+@every_method
+def test_labels_of_other_series_are_refused_even_where_they_are_not_used(name, series):
+    with pytest.raises(ValueError, match=r"11 labels for 12 series|12 series, but y has 11"):
+        small(name).fit(series, np.arange(11) % 2)
+
+
+@every_method
 def test_untrained_is_zero_iterations(name, series):
     model = fitted(small(name, max_iter=0), series)
     assert model.history_["loss"] == []

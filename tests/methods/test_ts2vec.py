@@ -69,16 +69,6 @@ def test_one_series_trains_its_temporal_part_and_warns(rng):
     np.testing.assert_allclose(losses(X, tau_instance=None), soft)
 
 
-def test_series_without_values_are_left_out_and_the_rest_keeps_its_distances(series):
-    D = pairwise_distance(series)
-    with_gap = np.insert(series, 4, np.nan, axis=0)
-    D_gap = np.insert(np.insert(D, 4, 0.0, axis=0), 4, 0.0, axis=1)
-    with pytest.warns(UserWarning, match="1 series without any value"):
-        gap = TS2Vec(**SMALL).fit(with_gap, distances=D_gap)
-    plain = TS2Vec(**SMALL).fit(series, distances=D)
-    np.testing.assert_allclose(gap.history_["loss"], plain.history_["loss"], rtol=1e-6)
-
-
 def test_raw_values_work_because_scaling_belongs_to_the_model(series):
     plain = TS2Vec(**SMALL).fit(series)
     shifted = TS2Vec(**SMALL).fit(1e6 + 1e3 * series)

@@ -14,6 +14,7 @@ from softclt.validation import (
     Floats,
     Floats64,
     Ints,
+    check_ignored_labels,
     check_range,
     check_series,
     check_spread,
@@ -92,6 +93,7 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_range(self.gap, "gap", 0)
         X = check_series(X)
+        check_ignored_labels(y, len(X))
         check_spread(X)
         series = _unpadded(X)
         threshold = new_threshold(self.threshold, self.threshold_params)

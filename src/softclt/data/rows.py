@@ -120,10 +120,11 @@ def _refuse_repeated_times(rows: Rows, order: Ints, series: Ints, times: NDArray
         first, second = sorted((int(order[i]), int(order[i + 1])))
         of = "" if rows.ids is None else f" of id {shorten(rows.ids[first])}"
         came = times[second] if rows.times is None else rows.times[second]
+        ways = "" if rows.ids is not None else ", or name the column of the ids (--id, id=)"
         raise rows.fail(
             second,
             f"time {came}{of} stands at {_in_words(rows.place(first))} already; expected each time "
-            "once in a series: drop one of the rows, or name the column of the ids (--id, id=)",
+            f"once in a series: drop one of the rows{ways}",
         )
 
 

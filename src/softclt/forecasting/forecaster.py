@@ -25,6 +25,7 @@ from softclt.validation import (
     Floats64,
     Ints,
     check_choice,
+    check_ignored_labels,
     check_range,
     check_series,
     check_spread,
@@ -114,6 +115,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         X = np.asarray(check_series(X, min_length=2), np.float64)
+        check_ignored_labels(y, len(X))
         check_spread(X)
         _refuse_nothing_to_learn(X)
         division = divide(X, self.horizon, self.context, self.valid_share)

@@ -433,13 +433,17 @@ class RepresentationLearner(SeriesTransformer):
     def _checked(self, X: Any) -> Floats:
         check_is_fitted(self, "module_")
         series = check_series(X, n_channels=self.n_features_in_)
-        empty = np.flatnonzero(~observed_steps(series).any(axis=1))
+        self._refuse_empty(series)
+        return series
+
+    def _refuse_empty(self, X: Floats) -> None:
+        """Refuse series of which nothing can be seen."""
+        empty = np.flatnonzero(~observed_steps(X).any(axis=1))
         if len(empty):
             raise ValueError(
                 f"series {empty[0]} of X has no step at which all its channels have a value "
                 f"({len(empty)} such series); leave it out"
             )
-        return series
 
     def _scaled(self, X: Floats) -> Floats32:
         return scaled(X, self.scale_)

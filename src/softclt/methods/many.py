@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.data.corpus import Corpus
 from softclt.data.dataset import fingerprint
 from softclt.data.preparation import centre, find_scale, scale_each_series, split_sections
-from softclt.data.sources import left_on_disk
+from softclt.data.sources import ChannelSets, SeriesSource, left_on_disk
 from softclt.data.times import uneven_times
 from softclt.distances import BatchDistances
 from softclt.distances.of_sets import SetDistances
@@ -40,6 +39,7 @@ from softclt.validation import (
     Floats,
     Floats32,
     check_distances,
+    check_ignored_labels,
     check_random_state_seed,
     check_series,
     observed_steps,
@@ -99,11 +99,19 @@ def fit_many(
     numbers = {id(model): i for i, model in enumerate(models)}
     source = left_on_disk(X)
     X = X if source is None else source
+    if y is not None:
+        check_ignored_labels(y, _n_series(X))
     files, processes = stack_files(checkpoint), current_group()
     call = _Call(X, distances, times, files, tuple(callbacks), processes, numbers, title)
     for group in stackable(models):
         _fit_group(group, call)
     return models
+
+
+def _n_series(X: Any) -> int:
+    if isinstance(X, (SeriesSource, ChannelSets)):
+        return X.shape[0] if isinstance(X, SeriesSource) else sum(map(len, X.sets))
+    return len(check_series(X.values if isinstance(X, Corpus) else X))
 
 
 @dataclass(frozen=True)
@@ -134,7 +142,6 @@ class _Series:
 
     size: int
     digest: str
-    some: NDArray[np.bool_]  # (N,): series with any value
     n_seen: int
     sections: Floats32 | Feed
     times: Floats32 | None = None  # of the sections, (N, T), where they are uneven
@@ -285,9 +292,9 @@ def _train(
     assert rates is not None
     state.optimizer.param_groups[0]["lr"] = rates.lr[0]  # not that of an earlier fit
     n_steps = rates.last - state.step
-    stopped, bar = None, (lead.progress, checkpoint, call.callbacks, call.title)
+    stopped, look = None, (lead.progress, checkpoint, call.callbacks)
     try:
-        fit_loop(state, course, n_steps, *bar)
+        fit_loop(state, course, n_steps, *look, title=call.title)
     except TrainingStopped as stop:
         stopped = stop
     seconds = time.perf_counter() - start
@@ -364,17 +371,13 @@ def _prepare(models: Sequence[Model], call: _Call, goes_on: bool) -> _Series:
         if call.times is not None:
             raise ValueError("times are for series in memory; these stay on disk: leave times out")
         feed, digest = prepare_feed(models, source, goes_on)
-        every = np.ones(len(feed), dtype=bool)
-        return _Series(math.prod(source.shape), digest, every, len(feed), feed)
+        return _Series(math.prod(source.shape), digest, len(feed), feed)
     X = checked(lead, X.values if isinstance(X, Corpus) else X, goes_on)
-    some = np.asarray(observed_steps(X).any(axis=1))
-    if not some.all():
-        warnings.warn(f"{(~some).sum()} series without any value are left out", stacklevel=5)
     if not goes_on:
         scale = find_scale(X, lead.scale)
         for model in models:
             model.n_features_in_, model.scale_ = X.shape[1], scale
-    seen = lead._scaled(X if some.all() else X[some])
+    seen = lead._scaled(X)
     for c in range(X.shape[1]):
         if not np.nan_to_num(seen[:, c]).any():  # it was 0 before, or it has become that
             largest = np.abs(X[:, c]).max(initial=0, where=~np.isnan(X[:, c]))
@@ -382,11 +385,11 @@ def _prepare(models: Sequence[Model], call: _Call, goes_on: bool) -> _Series:
     sections = split_sections(seen, lead.max_train_length)
     times = _uneven_times(lead, call, X)
     if times is not None:
-        times = split_sections(times[some][:, None], lead.max_train_length)[:, 0]
+        times = split_sections(times[:, None], lead.max_train_length)[:, 0]
     if len(sections) > len(seen):
         kept = observed_steps(sections).any(axis=1)
         sections, times = sections[kept], None if times is None else times[kept]
-    return _Series(X.size, fingerprint(X), some, len(seen), sections, times)
+    return _Series(X.size, fingerprint(X), len(seen), sections, times)
 
 
 def checked(model: "RepresentationLearner", X: Any, goes_on: bool) -> Floats:
@@ -395,12 +398,17 @@ def checked(model: "RepresentationLearner", X: Any, goes_on: bool) -> Floats:
     warn_if_axes_look_swapped(series)
     if model.mask_padding:  # what pads all series is not there
         series = series[..., : max(2, int(series_lengths(series).max()))]
-    if not observed_steps(series).any():
-        raise ValueError(
-            f"X (shape {series.shape}) has no step at which all its channels have a value: "
-            "nothing can be learned from missing values alone"
-        )
+    refuse_empty(model, series)
     return series
+
+
+def refuse_empty(model: "RepresentationLearner", X: Floats) -> None:
+    """Refuse series ``(N, D, T)`` to learn from of which nothing can be seen."""
+    if np.isnan(X).all():
+        raise ValueError(
+            f"X (shape {X.shape}) has no value: nothing can be learned from missing ones alone"
+        )
+    model._refuse_empty(X)
 
 
 def _uneven_times(lead: Model, call: _Call, X: Floats) -> Floats32 | None:
@@ -534,13 +542,13 @@ def _given(distances: Any, series: _Series, lead: Model) -> Any:
     """The caller's distances between the series that the networks see; None if he has none."""
     if distances is None or isinstance(series.sections, Feed):  # which has no matrix of all pairs
         return distances
-    distances = check_distances(matrix_of(distances), len(series.some))
+    distances = check_distances(matrix_of(distances), series.n_seen)
     if len(series.sections) != series.n_seen:
         raise ValueError(
             f"distances are between {series.n_seen} series, but these are cut into sections "
             f"(max_train_length={lead.max_train_length}); leave `distances` out"
         )
-    return distances[np.ix_(series.some, series.some)]
+    return distances
 
 
 _OF_DISTANCES = (

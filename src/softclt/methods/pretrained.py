@@ -25,7 +25,14 @@ from softclt.pretrained import Weights, find_weights, names
 from softclt.training import Callback
 from softclt.training.checkpoint import TrainingStopped, under
 from softclt.training.loop import HALF_PRECISION
-from softclt.validation import Floats, Floats32, check_choice, check_random_state_seed, check_series
+from softclt.validation import (
+    Floats,
+    Floats32,
+    check_choice,
+    check_ignored_labels,
+    check_random_state_seed,
+    check_series,
+)
 
 READOUTS = {"compact": ("max+mean", "last"), "rich": ("max+mean+positive", "all")}
 _COARSER = 2, 4  # by which rich reads the series a second and a third time
@@ -142,6 +149,7 @@ class Pretrained(SeriesContrast):
             return super().fit(X, y, *args, **options)
         self._check_parameters()
         X = checked(self, X, goes_on=False)
+        check_ignored_labels(y, len(X))
         self.n_features_in_ = X.shape[1]
         self.ready()
         self.fingerprint_ = fingerprint(X)

@@ -5,7 +5,6 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from softclt.data.preparation import as_float32, filled, resampled, standardised
@@ -19,7 +18,7 @@ from softclt.methods.soft import SoftLearner
 from softclt.training import Batch, StepDraws, Stream
 from softclt.training import views as augment
 from softclt.training.randomness import numpy_generator
-from softclt.validation import Floats, Floats32, Ints, check_range, check_series, series_lengths
+from softclt.validation import Floats, Floats32, Ints, check_range, series_lengths
 
 BETAS = 0.9, 0.98  # of AdamW
 _OF_STEPS = ("window", "stride", "causal", "layer")  # options that whole series have none of
@@ -138,16 +137,13 @@ class SeriesContrast(SoftLearner):
         # The network standardises what it sees of a series; of all of it, this is more exact.
         return as_float32(X if causal else standardised(filled(X)))
 
-    def _checked(self, X: Any) -> Floats:
-        check_is_fitted(self, "module_")
-        series = check_series(X, n_channels=self.n_features_in_)
-        empty = np.flatnonzero(np.isnan(series).all(axis=(1, 2)))
+    def _refuse_empty(self, X: Floats) -> None:
+        empty = np.flatnonzero(np.isnan(X).all(axis=(1, 2)))
         if len(empty):
             raise ValueError(
                 f"series {empty[0]} of X has no step with a value ({len(empty)} such series); "
                 "leave it out"
             )
-        return series
 
     def encode(self, X: Any, level: str = "instance", **options: Any) -> Floats32:
         """Representations at a level: see :func:`softclt.inference.encode` for the arguments.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softclt.reports.analysis import LEVEL, Analysis, Difference
-from softclt.reports.document import Picture, Section
+from softclt.reports.document import Picture, Section, counted
 from softclt.reports.figures.shares import label_curves, share_figure
 from softclt.reports.figures.style import COLOURS, new_figure, style
 from softclt.reports.metric import Metric
@@ -78,9 +78,10 @@ def _farthest(differences: Sequence[Difference]) -> list[Difference]:
 def _cd_picture(analysis: Analysis) -> Picture:
     left = len(analysis.table.rows) - len(analysis.compared)
     caption = (
-        f"Average ranks of {len(analysis.compared)} rows on {len(analysis.common)} data sets, 1 "
-        "the best; ours in blue. A bar joins rows between which no difference is shown: aeon's "
-        "diagram, one-sided Wilcoxon tests of each row against the worse ones at "
+        f"Average ranks of {len(analysis.compared)} rows on "
+        f"{counted(len(analysis.common), 'data set')}, 1 the best; ours in blue. A bar "
+        "joins rows between which no difference is shown: aeon's diagram, one-sided Wilcoxon tests "
+        "of each row against the worse ones at "
         f"{ALPHA:g} / (rows − 1), after Friedman's test."
         + (f" Not ranked, see the table: {left}." if left else "")
     )

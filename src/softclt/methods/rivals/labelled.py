@@ -20,7 +20,7 @@ from softclt.encoders.stacked import one_of, stacked
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner
 from softclt.methods.learner import RepresentationLearner
-from softclt.methods.many import late_weights
+from softclt.methods.many import late_weights, refuse_empty
 from softclt.methods.rivals.rival import Rival
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.soft import SoftLearner
@@ -36,7 +36,6 @@ from softclt.validation import (
     Ints,
     check_range,
     check_series,
-    observed_steps,
     series_lengths,
 )
 
@@ -219,14 +218,12 @@ def _fit_stack(
     callbacks: Sequence[Callback] = (),
 ) -> None:
     """Train models that can be stacked, with equally many labels of as many classes each."""
-    lead, some = models[0], observed_steps(X).any(axis=1)
-    for model, own in zip(models, labels, strict=True):
+    lead = models[0]
+    refuse_empty(lead, X)
+    for model in models:
         model.network_ = None
         model._begin(X, checkpoint)
-        if (own.known & ~some).any():
-            empty = np.flatnonzero(own.known & ~some)[0]
-            raise ValueError(f"series {empty} has a label, but no value; leave it out")
-    X, codes = X[some], np.stack([own.codes[some] for own in labels])  # (R, N)
+    codes = np.stack([own.codes for own in labels])  # (R, N)
     seen = lead._seen(X)
     if lead.mask_padding:
         seen = seen[..., : max(2, int(series_lengths(seen).max()))]
