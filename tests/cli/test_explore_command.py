@@ -112,4 +112,4 @@ def test_a_folder_without_a_model_is_refused(folder, tmp_path):
 
 
 def test_help_has_examples():
-    assert "softclt explore model/ ucr/GunPoint" in softclt("explore", "--help").stdout
+    assert "softclt explore base ucr/GunPoint" in softclt("explore", "--help").stdout
