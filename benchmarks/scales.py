@@ -12,7 +12,7 @@ import json
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from softclt import TS2Vec, load
 from softclt.data.preparation import SCALES
@@ -60,7 +60,8 @@ def main() -> None:
     asked = parser.parse_args()
     found = []
     for name in asked.sets:
-        data = load(name)
+        data = load(name, split="train")
+        assert data.y_train is not None
         scores = {
             str(scale): np.mean(
                 [

@@ -261,7 +261,7 @@ MALFORMED = {
     ),
     "time twice": (
         "id,t,x\na,1,2\nb,1,3\na,1,4\n",
-        "line 4: time 1 of id 'a' stands at line 2.*drop one of the rows$",
+        r"line 4: time 1 of id 'a' stands at line 2.*duplicates=\)$",
     ),
     "no time": ("t,x\n1,2\nsoon,3\n", "line 3: 'soon' is no time"),
     "bad date": ("date,x\n2024-01-01,2\n2024-13-01,3\n", "line 3: '2024-13-01' is no time"),

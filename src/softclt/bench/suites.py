@@ -194,7 +194,7 @@ def _read(path: Path | None) -> dict[str, Any]:
     try:
         text = (files("softclt.bench") / "suites.toml" if path is None else path).read_text("utf-8")
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no TOML: {error}") from None
 
 
