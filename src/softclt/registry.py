@@ -17,6 +17,7 @@ class Registry(Generic[T]):
 
     Args:
         kind: What the table holds, in the singular; error messages use it.
+        more: What else may be given, for the end of the message about an unknown name.
 
     Example:
         >>> shapes = Registry("shape")
@@ -31,8 +32,8 @@ class Registry(Generic[T]):
         ValueError: unknown shape 'sqare'; known: square
     """
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    def __init__(self, kind: str, more: str = "") -> None:
+        self.kind, self.more = kind, more
         self._items: dict[str, T] = {}
         self._tags: dict[str, dict[str, Any]] = {}
         self._plugins_loaded = False
@@ -64,7 +65,7 @@ class Registry(Generic[T]):
             self._load_plugins()
         if name not in self._items:
             raise ValueError(
-                f"unknown {self.kind} {name!r}; known: {', '.join(sorted(self._items))}"
+                f"unknown {self.kind} {name!r}; known: {', '.join(sorted(self._items))}{self.more}"
             )
         return self._items[name]
 

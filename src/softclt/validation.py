@@ -14,6 +14,9 @@ Floats64 = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+LARGEST = 1e140  # sums of squares of larger numbers leave the range of float64
+LEAST_SPREAD = 1e-145  # whose squares are not 0
+
 _EXPECTED = (
     "expected series as (N, D, T), (N, T) for one channel, "
     "or a list of (D, T_i) or (T_i,) arrays for varying length"
@@ -29,7 +32,9 @@ def check_series(
     removed before the cast to float32.
 
     Args:
-        X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
+        X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing. A
+            pandas frame whose index has two levels, series and time, has a column a channel, as
+            sktime's ``pd-multiindex``.
         name: How error messages call the argument.
         n_channels: Number of channels that X must have, e.g. those of the fitted data.
         min_length: Steps that the longest series needs at least.
@@ -44,6 +49,8 @@ def check_series(
         raise TypeError(f"{name} is a sparse matrix; time series are dense: pass {name}.toarray()")
     if hasattr(X, "detach"):  # a torch tensor, without importing torch
         X = X.detach().cpu().numpy()
+    if getattr(getattr(X, "index", None), "nlevels", 1) > 1:  # a frame, without importing pandas
+        X = _by_index(X, name)
     if isinstance(X, (list, tuple)):
         X = _stack([_as_floats(x, f"{name}[{i}]") for i, x in enumerate(X)], name)
     array = _as_floats(X, name)
@@ -71,14 +78,47 @@ def check_series(
             f"{name} has {d} channel(s) (shape {array.shape}), "
             f"but the model was fitted with {n_channels}{swapped}"
         )
-    infinite = np.isinf(array)
-    if infinite.any():
-        i, c, s = (int(axis[0]) for axis in np.nonzero(infinite))
-        raise ValueError(
-            f"{name} contains infinity: series {i}, channel {c}, step {s}; "
-            "use NaN for values that are missing"
-        )
+    if (words := unusable_value(array)) is not None:
+        raise ValueError(f"{name} {words}")
     return array
+
+
+def unusable_value(X: Floats, series: int = 0, step: int = 0) -> str | None:
+    """What is wrong with the first infinite value, or one too large to be squared; None: nothing.
+
+    Args:
+        X: ``(N, D, T)``.
+        series, step: Of a larger array, with which X begins.
+    """
+    limit = min(LARGEST, float(np.finfo(X.dtype).max))
+    beyond = (limit < X) | (-limit > X)
+    if not beyond.any():
+        return None
+    i, c, s = (int(axis[0]) for axis in np.nonzero(beyond))
+    place = f"series {series + i}, channel {c}, step {step + s}"
+    if np.isinf(X[i, c, s]):
+        return f"contains infinity: {place}; use NaN for values that are missing"
+    return (
+        f"contains {X[i, c, s]:g}, too large to square: {place}; use NaN if it is missing, or "
+        "divide all values by a constant"
+    )
+
+
+def check_spread(X: Floats) -> None:
+    """Refuse channels of ``(N, D, T)`` that vary by so little that the squares of it are 0."""
+    for c in range(X.shape[1]):
+        values = X[:, c][~np.isnan(X[:, c])]
+        if values.size:
+            refuse_small(float(values.max() - values.min()), LEAST_SPREAD, c)
+
+
+def refuse_small(size: Any, least: Any, channel: int) -> None:
+    """Refuse a channel whose spread, or largest value, is not 0 but below the least."""
+    if 0 < size < least:
+        raise ValueError(
+            f"channel {channel} of X has values of about {size:.0e}, too small to be told apart "
+            f"(below {least:.0e}): multiply all values by a constant"
+        )
 
 
 def warn_if_axes_look_swapped(X: Floats, name: str = "X") -> None:
@@ -134,6 +174,15 @@ def check_random_state_seed(random_state: Any) -> int:
     )
 
 
+def check_ignored_labels(y: Any, n: int) -> None:
+    """Refuse labels of other series, though nothing is learned from them."""
+    if y is not None and hasattr(y, "__len__") and len(y) != n:
+        raise ValueError(
+            f"y has {len(y)} labels for {n} series; expected one a series, or none: fit does not "
+            "look at them"
+        )
+
+
 def check_known(given: Iterable[str], known: Collection[str], of: str, kind: str) -> None:
     """Refuse names that a thing does not have, and say which it has."""
     unknown = ", ".join(repr(name) for name in given if name not in known)
@@ -174,6 +223,32 @@ def _as_floats(X: Any, name: str) -> Floats:
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} has dtype {array.dtype}; {_EXPECTED}")
     return array.astype(np.float64)
+
+
+def _by_index(frame: Any, name: str) -> list[Floats]:
+    """Series ``(D, T_i)`` of a frame whose rows are indexed by series and time."""
+    if frame.index.nlevels > 2:
+        raise ValueError(
+            f"{name} is a frame whose index has {frame.index.nlevels} levels; expected two, series "
+            f"and time: drop or join the others, e.g. {name}.droplevel(0)"
+        )
+    values = _as_floats(frame.to_numpy(na_value=np.nan).reshape(len(frame), -1), name)  # (rows, D)
+    codes, series = frame.index.get_level_values(0).factorize()
+    times, _ = frame.index.get_level_values(1).factorize(sort=True)
+    order = np.argsort(codes, kind="stable")
+    codes, times = codes[order], times[order]
+    same = codes[1:] == codes[:-1]
+    unsorted, repeated = same & (times[1:] < times[:-1]), same & (times[1:] == times[:-1])
+    if unsorted.any():
+        raise ValueError(
+            f"series {series[codes[unsorted.argmax()]]!r} of {name} is not sorted by time; "
+            f"use {name}.sort_index()"
+        )
+    if repeated.any():
+        one, time = frame.index[order[repeated.argmax()]]
+        raise ValueError(f"series {one!r} of {name} has the time {time} twice; keep one row of it")
+    starts = np.flatnonzero(np.r_[True, ~same])
+    return [part.T for part in np.split(values[order], starts[1:])]
 
 
 def _stack(series: list[Floats], name: str) -> Floats:

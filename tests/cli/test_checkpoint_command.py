@@ -12,7 +12,9 @@ import pytest
 from safetensors.numpy import load_file
 from typer.testing import CliRunner
 
+from softclt import load_model
 from softclt.cli import app
+from softclt.training import loop
 
 pytestmark = pytest.mark.slow
 
@@ -96,3 +98,17 @@ def test_another_seed_is_refused_in_one_line(data, tmp_path):
     result = run(command(data, tmp_path / "other", *kept, "--seed", 1), code=2)
     assert "models.0.seed is 0 there and 1 here" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_ctrl_c_without_a_checkpoint_writes_the_model_as_it_is(data, tmp_path, monkeypatch):
+    original = loop._Stepper.take
+
+    def take(self, step):
+        if step == 4:
+            signal.raise_signal(signal.SIGINT)
+        return original(self, step)
+
+    monkeypatch.setattr(loop._Stepper, "take", take)
+    result = run(command(data, tmp_path / "model"), code=130)
+    assert "stopped at step 5 of 600" in result.stderr
+    assert load_model(tmp_path / "model").n_iter_ == 5

@@ -79,8 +79,14 @@ def test_an_unknown_name_is_told_the_places_and_close_names(roots, monkeypatch):
 def test_without_aeon_its_samples_name_the_extra(monkeypatch):
     monkeypatch.delenv("SOFTCLT_DATA", raising=False)
     monkeypatch.setattr(catalog_module, "find_spec", lambda name: None)
-    with pytest.raises(DataError, match=r'not installed.*pip install "softclt\[data\]"'):
-        load("ucr/GunPoint")
+    for name in ("ucr/GunPoint", "GunPoint"):
+        with pytest.raises(
+            DataError, match=r'not installed.*pip install "softclt\[data\]".*one of aeon'
+        ) as caught:
+            load(name)
+        assert "did you mean" not in str(caught.value)
+    with pytest.raises(DataError, match="did you mean ucr/GunPoint"):
+        load("ucr/gunpoint")
     assert "ucr/GunPoint" not in available()
 
 

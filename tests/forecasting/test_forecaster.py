@@ -226,3 +226,17 @@ def test_it_is_a_scikit_learn_estimator_and_public():
     assert copy.get_params()["model__depth"] == 2
     with pytest.raises(Exception, match="not fitted"):
         copy.predict()
+
+
+def test_a_series_that_begins_late_is_forecast_too():
+    X, times = daily(2)
+    X[1, :, :600] = np.nan
+    forecast = forecaster().fit(X, times=times).predict()
+    assert np.isfinite(forecast).all()
+
+
+def test_a_channel_without_values_is_refused_in_words():
+    X, _ = daily(2, 2)
+    X[1, 0] = np.nan
+    with pytest.raises(ValueError, match="series 1 of X has no step at which all its channels"):
+        forecaster().fit(X)

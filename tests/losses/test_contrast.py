@@ -275,16 +275,19 @@ def test_the_callers_matmul_precision_is_put_back(precision):
         torch.set_float32_matmul_precision(before)
 
 
-@pytest.mark.skipif(not contrast._MATMULS, reason="torch 2.9 brought a setting for each backend")
+@pytest.mark.skipif(
+    not hasattr(torch.backends.mkldnn, "matmul"),
+    reason="torch 2.9 brought a setting for each backend",
+)
 def test_a_matmul_precision_set_for_one_backend_is_put_back():
-    for matmul in contrast._MATMULS:
-        before = matmul.fp32_precision
+    for backend in (torch.backends.cuda, torch.backends.mkldnn):
+        before = backend.matmul.fp32_precision
         try:
-            matmul.fp32_precision = "tf32"
+            backend.matmul.fp32_precision = "tf32"
             LOSSES["hierarchical"](*views(3, 4, 2))
-            assert matmul.fp32_precision == "tf32"
+            assert backend.matmul.fp32_precision == "tf32"
         finally:
-            matmul.fp32_precision = before
+            backend.matmul.fp32_precision = before
 
 
 # ----------------------------------------------------------------------------------------- memory

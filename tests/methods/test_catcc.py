@@ -265,17 +265,12 @@ def test_no_label_at_all_says_that_labels_are_needed(series):
         model().fit(series, np.full(20, -1))
 
 
-def test_names_are_labels_too_and_series_without_values_are_left_out(series):
+def test_names_are_labels_too(series):
     names = np.array([None] * 20, dtype=object)
     names[[0, 10]] = "fast", "slow"
-    series[5] = np.nan
-    with pytest.warns(UserWarning, match="1 series without any value"):
-        learner = model().fit(series, names)
+    learner = model().fit(series, names)
     assert learner.classes_.tolist() == ["fast", "slow"]
-    assert learner.pseudo_labels_.shape == (19,)
-    names[5] = "slow"
-    with pytest.raises(ValueError, match="series 5 has a label, but no value"):
-        model().fit(series, names)
+    assert learner.pseudo_labels_.shape == (20,)
 
 
 def test_presets_are_those_of_tstcc():

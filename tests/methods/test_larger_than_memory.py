@@ -84,12 +84,13 @@ def test_a_file_trains_to_the_weights_of_the_array_in_memory(series, stored, par
 
 @pytest.mark.parametrize("parameters", [{}, {"max_train_length": 9}, {"mask_padding": False}])
 def test_so_it_does_with_missing_values(gappy, stored, parameters):
+    assert_same(fitted(gappy, **parameters), fitted(stored(gappy), **parameters))
+
+
+def test_an_empty_series_of_a_file_is_refused_by_its_number(gappy, stored):
     gappy[11] = np.nan
-    with pytest.warns(UserWarning, match="1 series without any value"):
-        in_memory = fitted(gappy, **parameters)
-    with pytest.warns(UserWarning, match="1 series without any value"):
-        streamed = fitted(stored(gappy), **parameters)
-    assert_same(in_memory, streamed)
+    with pytest.raises(ValueError, match=r"series 11 of .* has no step"):
+        fitted(stored(gappy))
 
 
 def test_other_numbers_than_float32_lose_their_offset_first(series, stored):

@@ -132,7 +132,34 @@ def test_it_works_in_a_pipeline_and_a_grid_search(name, series):
 def test_names_of_features_match_the_embedding(name, series):
     model = fitted(small(name), series)
     assert model.n_features_in_ == 2
-    assert len(model.get_feature_names_out()) == model.transform(series).shape[1]
+    for pooling, layers in (("max", "last"), ("max+mean", "all")):
+        model.set_params(pooling=pooling, layers=layers)
+        assert len(model.get_feature_names_out()) == model.transform(series).shape[1]
+
+
+@every_method
+def test_the_embedding_comes_as_a_frame_where_that_is_wanted(name, series):
+    model = fitted(small(name), series)
+    R, frame = model.transform(series), model.set_output(transform="pandas").transform(series)
+    np.testing.assert_array_equal(frame, R)
+    assert list(frame.columns) == list(model.get_feature_names_out())
+
+
+@every_method
+def test_fit_refuses_an_empty_series_before_work_begins_as_transform_does(name, series):
+    model, gap = fitted(small(name), series), series.copy()
+    gap[4] = np.nan
+    words = "series 4 of X has no step .*1 such series.; leave it out"
+    with pytest.raises(ValueError, match=words):
+        fitted(small(name), gap)
+    with pytest.raises(ValueError, match=words):
+        model.transform(gap)
+
+
+@every_method
+def test_labels_of_other_series_are_refused_even_where_they_are_not_used(name, series):
+    with pytest.raises(ValueError, match=r"11 labels for 12 series|12 series, but y has 11"):
+        small(name).fit(series, np.arange(11) % 2)
 
 
 @every_method

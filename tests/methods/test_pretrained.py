@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from softclt import load_pretrained, pretrained
 from softclt.methods import Pretrained
 from softclt.methods.pretrained import READOUTS
 from softclt.persistence import ModelFileError
+from softclt.training import loop
 
 NAMES = ("base", "synthetic")
 COMPACT, RICH, LAST = 240, 6122, 120
@@ -248,3 +250,21 @@ def test_tasks_read_it_as_its_read_out_says():
         for name in READOUTS
     ]
     assert all(row.metrics["accuracy"] > 0.7 for row in rows)
+
+
+def test_ctrl_c_keeps_what_adapting_has_changed(series, monkeypatch):
+    original = loop._Stepper.take
+
+    def take(self, step):
+        if step == 1:
+            signal.raise_signal(signal.SIGINT)
+        return original(self, step)
+
+    monkeypatch.setattr(loop._Stepper, "take", take)
+    encoder = load_pretrained("base", random_state=0, device="cpu")
+    before = encoder.transform(series)
+    with pytest.warns(UserWarning, match="2 of 5 steps"), pytest.raises(KeyboardInterrupt):
+        encoder.adapt(series, max_iter=5)
+    assert encoder.n_iter_ == 2
+    assert not np.array_equal(encoder.transform(series), before)
+    assert clone(encoder)._start_.adapted

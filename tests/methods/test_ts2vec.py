@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from softclt import TS2Vec, pairwise_distance
+from softclt import TS2Vec, load_model, pairwise_distance
 
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "max_iter": 3, "random_state": 0}
 
@@ -69,16 +69,6 @@ def test_one_series_trains_its_temporal_part_and_warns(rng):
     np.testing.assert_allclose(losses(X, tau_instance=None), soft)
 
 
-def test_series_without_values_are_left_out_and_the_rest_keeps_its_distances(series):
-    D = pairwise_distance(series)
-    with_gap = np.insert(series, 4, np.nan, axis=0)
-    D_gap = np.insert(np.insert(D, 4, 0.0, axis=0), 4, 0.0, axis=1)
-    with pytest.warns(UserWarning, match="1 series without any value"):
-        gap = TS2Vec(**SMALL).fit(with_gap, distances=D_gap)
-    plain = TS2Vec(**SMALL).fit(series, distances=D)
-    np.testing.assert_allclose(gap.history_["loss"], plain.history_["loss"], rtol=1e-6)
-
-
 def test_raw_values_work_because_scaling_belongs_to_the_model(series):
     plain = TS2Vec(**SMALL).fit(series)
     shifted = TS2Vec(**SMALL).fit(1e6 + 1e3 * series)
@@ -86,6 +76,20 @@ def test_raw_values_work_because_scaling_belongs_to_the_model(series):
         plain.transform(series), shifted.transform(1e6 + 1e3 * series), atol=1e-4
     )
     assert TS2Vec(**SMALL, scale=None).fit(series).scale_ is None
+
+
+def test_series_by_their_own_scale_have_neither_level_nor_size(series, tmp_path):
+    other = series * np.arange(1, 1 + len(series))[:, None, None] + 1e3 * series[:, :, :1]
+    one, two = (TS2Vec(**SMALL, scale="series").fit(X) for X in (series, other))
+    R = one.transform(series)
+    np.testing.assert_allclose(one.history_["loss"], two.history_["loss"], rtol=1e-4)
+    np.testing.assert_allclose(two.transform(other), R, atol=1e-3)
+    assert not np.allclose(TS2Vec(**SMALL).fit(series).transform(series), R, atol=1e-3)
+    one.save(tmp_path / "model")
+    np.testing.assert_array_equal(load_model(tmp_path / "model").transform(series), R)
+    with pytest.raises(ValueError, match="scale is 'series', which looks at whole series"):
+        one.encode(series, "timestamp", causal=True)
+    assert np.isfinite(one.encode(series, "timestamp")).all()
 
 
 def test_ragged_series_with_gaps_train_to_finite_embeddings(rng):
@@ -130,7 +134,7 @@ def test_readouts_have_the_sizes_they_should(series):
         ({"distance_mode": "eager"}, "'auto', 'dense', 'lazy'"),
         ({"distance_mode": "lazy", "distance_normalize": "column"}, "needs the whole matrix"),
         ({"distance_normalize": None}, "distance_normalize is None"),
-        ({"scale": "series"}, "scale is 'series'"),
+        ({"scale": "serie"}, "scale is 'serie'"),
         ({"batch_size": 0}, "batch_size is 0"),
         ({"max_iter": -1}, "max_iter is -1"),
         ({"precision": "int8"}, "precision is 'int8'"),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softclt.data import DataError, SeriesTable
+from softclt.data import DataError, SeriesTable, read_series
 from softclt.reports.explore import explore_page
 from softclt.reports.metadata import columns_by_id, columns_of_file, columns_of_series
 from softclt.reports.packing import LEVELS, pack_series, quantise, thin
@@ -254,6 +254,30 @@ def test_the_page_holds_what_it_was_given(rng, R):
     assert array(kind["codes"], "<u4", 60)[:3].tolist() == [2, 1, 0]
     np.testing.assert_array_equal(array(age["values"], "<f8", 60), np.arange(60.0))
     assert size["names"] == ["1.5", "2"]  # few different numbers are categories
+
+
+def test_the_axis_has_dates_where_times_were_given(rng, R, tmp_path):
+    days = pd.date_range("2024-01-30", periods=5).strftime("%d.%m.%Y")
+    rows = [
+        (f"s{i}", days[k], v) for i in range(60) for k, v in enumerate(rng.normal(size=5 - i % 2))
+    ]
+    pd.DataFrame(rows, columns=["id", "time", "x"]).to_csv(tmp_path / "long.csv", index=False)
+    nothing = pd.DataFrame(index=range(60))
+    page = explore_page(read_series(tmp_path / "long.csv"), R, nothing, model="m")
+    times = data_of(page.html)["series"]["times"]
+    first, last = (array(times[name], "<u4", 60) for name in ("first", "last"))
+    assert {times["texts"][k] for k in first} == {"30.01.2024"}
+    assert [times["texts"][k] for k in last[:2]] == ["03.02.2024", "02.02.2024"]
+    np.testing.assert_allclose(array(times["end"], "<f4", 60)[:2], [1.0, 0.75])
+    plain = explore_page(SeriesTable(rng.normal(size=(60, 1, 5))), R, nothing, model="m")
+    assert "times" not in data_of(plain.html)["series"]
+
+
+def test_each_small_plot_has_a_scale_of_its_own_that_can_be_switched_off(rng, R):
+    page = explore_page(
+        SeriesTable(rng.normal(size=(60, 1, 5))), R, pd.DataFrame(index=range(60)), model="m"
+    )
+    assert re.search(r'<input id="own-scale" type="checkbox" checked', page.html)
 
 
 def test_the_page_is_the_same_every_time(rng, R):

@@ -329,3 +329,14 @@ def test_ten_thousand_series_open_and_answer_at_once(browser: Browser, tmp_path:
         tab.assert_quiet()
     assert drawn < 8000  # ms; the machine may be busy
     assert statistics.median(times) < 100
+
+
+def test_neighbours_on_another_scale_are_no_flat_lines(browser: Browser, page: Path) -> None:
+    with browser.open(page) as tab:
+        tab.evaluate("explore.jump(3, true)")
+        own = picture(tab, "#neighbors .plot")
+        tab.click("#own-scale")
+        assert picture(tab, "#neighbors .plot") != own
+        tab.click("#own-scale")
+        assert picture(tab, "#neighbors .plot") == own
+        tab.assert_quiet()

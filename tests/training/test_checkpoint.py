@@ -282,6 +282,52 @@ def test_ctrl_c_keeps_the_step_it_came_at_and_says_how_to_go_on(series, tmp_path
     assert_same_bits(gone_on, model().fit(series))
 
 
+def press_ctrl_c_in_step(wanted, monkeypatch):
+    original = loop._Stepper.take
+
+    def take(self, step):
+        if step == wanted:
+            signal.raise_signal(signal.SIGINT)
+        return original(self, step)
+
+    monkeypatch.setattr(loop._Stepper, "take", take)
+
+
+@pytest.mark.parametrize("step", [0, 6, 17])
+def test_ctrl_c_without_a_checkpoint_keeps_the_model_as_far_as_it_was_trained(
+    series, step, monkeypatch
+):
+    part, whole = model(max_iter=step + 1).fit(series), model().fit(series)
+    press_ctrl_c_in_step(step, monkeypatch)
+    stopped = model()
+    with (
+        pytest.warns(UserWarning, match=f"{step + 1} of 18 steps.*warm_start"),
+        pytest.raises(KeyboardInterrupt, match=f"stopped at step {step + 1} of 18"),
+    ):
+        stopped.fit(series)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert stopped.n_iter_ == len(stopped.history_["loss"]) == step + 1
+    assert_same_bits(stopped, part)
+    monkeypatch.undo()
+    rest = stopped.set_params(warm_start=True, max_iter=17 - step).fit(series)
+    assert_same_bits(rest, whole)
+
+
+def test_of_many_models_those_that_have_begun_are_kept(series, monkeypatch):
+    models = [model(random_state=seed) for seed in range(3)]
+    original = loop._Stepper.take
+
+    def take(self, step):
+        if step == 4 and self.course.seeds == [1]:
+            signal.raise_signal(signal.SIGINT)
+        return original(self, step)
+
+    monkeypatch.setattr(loop._Stepper, "take", take)
+    with pytest.warns(UserWarning, match="5 of 18 steps"), pytest.raises(KeyboardInterrupt):
+        fit_many(models, series)
+    assert [getattr(one, "n_iter_", None) for one in models] == [18, 5, None]
+
+
 def test_ctrl_c_twice_does_not_wait():
     with pytest.raises(KeyboardInterrupt), ctrl_c_waits(True) as pressed:  # noqa: PT012
         signal.raise_signal(signal.SIGINT)

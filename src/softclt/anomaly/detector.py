@@ -14,8 +14,10 @@ from softclt.validation import (
     Floats,
     Floats64,
     Ints,
+    check_ignored_labels,
     check_range,
     check_series,
+    check_spread,
     observed_steps,
     series_lengths,
 )
@@ -91,6 +93,8 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_range(self.gap, "gap", 0)
         X = check_series(X)
+        check_ignored_labels(y, len(X))
+        check_spread(X)
         series = _unpadded(X)
         threshold = new_threshold(self.threshold, self.threshold_params)
         fallbacks = {"context": self.context, "random_state": self.random_state}
@@ -104,12 +108,18 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """How strange each step is, ``(N, T)``: higher is stranger, NaN is not scored.
 
         Missing steps, those behind the end of a series and, with the masked scorer, the first 21
-        are not scored.
+        are not scored. A series of which no step is scored is refused.
         """
         X = self._seen(X)
         scores = np.full((X.shape[0], X.shape[2]), np.nan)
-        for row, series in zip(scores, _unpadded(X), strict=True):
+        for i, (row, series) in enumerate(zip(scores, _unpadded(X), strict=True)):
             row[: series.shape[1]] = self.scorer_.score(series)
+            if np.isnan(row).all():
+                raise ValueError(
+                    f"series {i} has {series.shape[1]} step(s), none of which the scorer "
+                    f"{self.scorer!r} can score: give more of what comes before, leave the series "
+                    "out, or choose another scorer"
+                )
         return scores
 
     def score_samples(self, X: Any) -> Floats64:

@@ -95,6 +95,9 @@ def grid_cells(times: NDArray[Any]) -> Ints:
     return np.asarray((times - times[0]) // gaps.min(), dtype=np.int64)
 
 
+_MOST = float(np.finfo(np.float64).max)
+
+
 def find_alarms(scores: Floats, levels: Floats, gap: int = 7) -> list[Alarm]:
     """Alarms of a series, in the order of time.
 
@@ -112,6 +115,7 @@ def find_alarms(scores: Floats, levels: Floats, gap: int = 7) -> list[Alarm]:
     alarms = []
     for run in np.split(steps, breaks):
         reach = np.maximum(levels[run] - usual, np.finfo(np.float64).tiny)
-        severity = float(np.max((scores[run] - usual) / reach))
-        alarms.append(Alarm(int(run[0]), int(run[-1]), severity))
+        with np.errstate(over="ignore"):  # where the level is as good as the usual score
+            severity = float(np.max((scores[run] - usual) / reach))
+        alarms.append(Alarm(int(run[0]), int(run[-1]), min(severity, _MOST)))
     return alarms

@@ -1,6 +1,5 @@
 """The published protocol: halves, differencing, scaling, normal and cold start, what is scored."""
 
-import warnings
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from softclt.anomaly.detection import watch_all
 from softclt.anomaly.metrics import Judged
 from softclt.data import AnomalyData, AnomalySeries
 from softclt.optional import needed
+from softclt.silence import without_warnings
 from softclt.validation import Flags, Floats, Floats64
 
 ADF_LEVEL = 0.05
@@ -67,8 +67,7 @@ def prepare(series: AnomalySeries) -> Prepared:
     while n < _MOST_DIFFERENCES and not all(map(is_stationary, values[:, : half - n])):
         values = np.diff(values)
         n += 1
-    with warnings.catch_warnings():  # about channels without a value
-        warnings.simplefilter("ignore", RuntimeWarning)
+    with without_warnings(RuntimeWarning):  # about channels without a value
         mean = np.nanmean(values[:, : half - n], axis=1, keepdims=True)
         std = np.nanstd(values[:, : half - n], axis=1, keepdims=True)
     scaled = (values - mean) / np.where(std > 0, std, 1.0)
@@ -85,8 +84,7 @@ def is_stationary(x: Floats) -> bool:
     known = np.asarray(x[~np.isnan(x)], dtype=np.float64)
     if len(known) < _SHORTEST or np.ptp(known) <= 1e-12 * np.abs(known).max():
         return True
-    with warnings.catch_warnings():  # about lags that fit exactly: the p-value is still right
-        warnings.simplefilter("ignore")
+    with without_warnings():  # about lags that fit exactly: the p-value is still right
         lags = (1, automatic_lag(known))
         return all(adfuller(known, maxlag=lag, autolag=None)[1] <= ADF_LEVEL for lag in lags)
 

@@ -94,6 +94,9 @@ def fit(
     except KeyboardInterrupt as interruption:
         if interruption.args:  # how to go on
             tell(interruption)
+        if checkpoint is None and hasattr(model, "module_"):
+            model.save(out)
+            note(f"model as far as it was trained in {out}")
         raise
     note(f"model in {out}")
     if as_json:

@@ -202,8 +202,10 @@ def _unknown(name: str) -> str:
     else:
         aeon = "aeon's samples"
     known = {full.rpartition("/")[2].lower(): full for full in shipped.union(available())}
-    close = difflib.get_close_matches(bare.lower(), known, n=3)
-    hint = f"did you mean {' or '.join(known[match] for match in close)}? " if close else ""
+    close = [known[match] for match in difflib.get_close_matches(bare.lower(), known, n=3)]
+    hint = f"did you mean {' or '.join(close)}? " if close else ""
+    if {name, f"ucr/{name}", f"uea/{name}"} & shipped:
+        hint = "it is one of aeon's samples; "
     return (
         f"unknown data set {name!r}, and no such file or folder; looked in {places} and {aeon}; "
         f"{hint}`softclt list data` shows what is there"

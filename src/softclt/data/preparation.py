@@ -1,12 +1,25 @@
 """What happens to series between the door and the training loop: scaling, sections, centring."""
 
 import math
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
 
-from softclt.validation import Floats, Floats32, Floats64, observed_steps, series_lengths
+from softclt.silence import without_warnings
+from softclt.validation import (
+    LEAST_SPREAD,
+    Floats,
+    Floats32,
+    Floats64,
+    observed_steps,
+    refuse_small,
+    series_lengths,
+)
+
+# channel: by mean and spread of each channel over all training series; series: each channel of each
+# series by its own; None: values as they are.
+SCALES = ("channel", "series", None)
+Scale = tuple[Floats64, Floats64] | str | None  # mean and spread by channel, or the name of the way
 
 _BLOCK = 4_000_000  # values at a time, where a float64 copy of all series could be too much
 
@@ -31,6 +44,7 @@ class Moments:
 
     def __init__(self, n_channels: int) -> None:
         self.count = np.zeros(n_channels)
+        self.low, self.high = np.full(n_channels, np.inf), np.full(n_channels, -np.inf)
         self.mean, self.squares = np.zeros(n_channels), np.zeros(n_channels)
 
     def add(self, X: Floats) -> None:
@@ -40,16 +54,23 @@ class Moments:
             if values.size:
                 mean = values.sum() / values.size
                 self._merge(d, values.size, mean, ((values - mean) ** 2).sum())
+                self._widen(d, values.min(), values.max())
 
     def merge(self, other: "Moments") -> None:
         """Add what another one has seen."""
         for d in np.flatnonzero(other.count):
             self._merge(d, other.count[d], other.mean[d], other.squares[d])
+            self._widen(d, other.low[d], other.high[d])
 
     def scale(self) -> tuple[Floats64, Floats64]:
         """Mean and standard deviation, see :func:`channel_scale`."""
+        for d in np.flatnonzero(self.count):
+            refuse_small(self.high[d] - self.low[d], LEAST_SPREAD, d)
         std = np.sqrt(self.squares / np.maximum(self.count, 1))
         return self.mean.copy(), np.where(std > 0, std, 1.0)
+
+    def _widen(self, d: int, low: float, high: float) -> None:
+        self.low[d], self.high[d] = min(self.low[d], low), max(self.high[d], high)
 
     def _merge(self, d: int, count: float, mean: float, squares: float) -> None:
         total = self.count[d] + count
@@ -59,12 +80,51 @@ class Moments:
         self.count[d] = total
 
 
+def find_scale(X: Floats, scale: str | None) -> Scale:
+    """What scales series like X in a way of ``SCALES``."""
+    return channel_scale(X) if scale == "channel" else scale
+
+
+def scaled(X: Floats, scale: Scale) -> Floats32:
+    """Series as a network takes them, by what `find_scale` found."""
+    if scale is None:
+        return as_float32(X)
+    if isinstance(scale, tuple):
+        return apply_scale(X, *scale)
+    out = np.empty(X.shape, np.float32)
+    for rows in blocks_of(X.shape):
+        out[rows] = standardised(X[rows])
+    return out
+
+
 def apply_scale(X: Floats, mean: Floats64, std: Floats64) -> Floats32:
     """Scaled series; a large offset is removed in float64, before the cast to float32."""
     scaled = np.empty(X.shape, np.float32)
     for rows in blocks_of(X.shape):
-        scaled[rows] = (X[rows].astype(np.float64) - mean[:, None]) / std[:, None]
+        with np.errstate(over="ignore"):
+            scaled[rows] = (X[rows].astype(np.float64) - mean[:, None]) / std[:, None]
+    _refuse_overflow(X, scaled, "after the training data's mean and standard deviation are removed")
     return scaled
+
+
+def as_float32(X: Floats) -> Floats32:
+    """Series as they are, if float32 can hold them."""
+    if X.dtype == np.float32:
+        return X.astype(np.float32)
+    with np.errstate(over="ignore"):
+        cast = X.astype(np.float32)
+    _refuse_overflow(X, cast, "as they are, without a scale")
+    return cast
+
+
+def _refuse_overflow(X: Floats, cast: Floats32, how: str) -> None:
+    infinite = np.isinf(cast)
+    if infinite.any():
+        i, c, s = (int(axis[0]) for axis in np.nonzero(infinite))
+        raise ValueError(
+            f"X contains {X[i, c, s]:g}: series {i}, channel {c}, step {s}; the network takes "
+            f"values {how} in float32, which ends at 3e38: use NaN if it is missing"
+        )
 
 
 def scale_each_series(X: Floats) -> Floats:
@@ -147,8 +207,8 @@ def resampled(X: Floats, length: int) -> Floats32:
 
 def standardised(X: Floats) -> Floats64:
     """Each channel of each series with mean 0 and spread 1; constant ones are 0, NaN stays."""
-    with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of channels without any value
+    with np.errstate(invalid="ignore", divide="ignore"), without_warnings(RuntimeWarning):
+        # Warnings are of channels without any value.
         largest = np.nanmax(np.abs(X), axis=-1, keepdims=True)
         x = X / np.where(largest > 0, largest, 1).astype(np.float64)  # no square overflows
         x = x - np.nanmean(x, axis=-1, keepdims=True)

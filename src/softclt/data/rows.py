@@ -1,7 +1,6 @@
 """Rows of a table, wherever they came from, become series."""
 
 import logging
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
 from softclt.data.steps import in_order
 from softclt.data.times import RANGE, FarDateError, in_nanoseconds
+from softclt.silence import without_warnings
 from softclt.validation import Ints
 
 EACH_TIME_ONCE = (
@@ -141,8 +141,7 @@ def _time_format(rows: Rows, times: NDArray[Any]) -> str:
         return ""
     from pandas.tseries.api import guess_datetime_format
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that the day stands first
+    with without_warnings(UserWarning):  # that the day stands first
         for day_first in (False, True):
             guess = guess_datetime_format(texts[0], dayfirst=day_first)
             if guess and np.array_equal(_in_utc(texts, format=guess), times):
@@ -217,8 +216,7 @@ def _parse_dates(texts: Sequence[str]) -> NDArray[Any]:
     dates = _in_utc(texts, format="ISO8601")
     if not np.isnat(dates).any():
         return dates
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with without_warnings(UserWarning):
         # All in the form of the first one, if that is another; a day is first where no year is.
         for day_first in (False,) if texts[0][:4].isdigit() else (False, True):
             like_first = _in_utc(texts, dayfirst=day_first)

@@ -5,12 +5,12 @@ off instead of returning to a level. It says nothing of seasons: a perfect sine 
 stationary. So it stands here beside a measure that looks for a repeated shape.
 """
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
 
 from softclt.optional import needed
+from softclt.silence import without_warnings
 from softclt.validation import Floats, Floats64
 
 LOOKED_AT = 20  # series of a data set, evenly spread over it
@@ -33,8 +33,7 @@ def adf_p_value(X: Floats) -> float:
     def p_value(x: Floats64) -> float:
         if len(x) < 10 or np.ptp(x) <= 1e-12 * np.abs(x).max():
             return 0.0
-        with warnings.catch_warnings():  # about lags that fit exactly: the p-value is still right
-            warnings.simplefilter("ignore")
+        with without_warnings():  # about lags that fit exactly: the p-value is still right
             return float(adfuller(x, autolag="AIC")[1])
 
     return _median(p_value, X)

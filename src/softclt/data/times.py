@@ -1,10 +1,11 @@
 """Times of steps: checked, counted in usual gaps, and continued into the future."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from softclt.silence import without_warnings
 
 Times = NDArray[Any]  # datetime64[ns] or float64
 
@@ -125,8 +126,7 @@ def _as_times(times: Any) -> Times:
     if array.dtype.kind in "iuf":
         return array.astype(np.float64)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # about dates of no known form
+        with without_warnings(UserWarning):  # about dates of no known form
             dates = pd.to_datetime(pd.Series(array.reshape(-1)))
     except (TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:80]

@@ -20,7 +20,11 @@ PairKernel = Callable[..., Floats64]
 #   elastic    takes series of different length; missing steps are dropped before
 #   symmetric  d(x, y) = d(y, x), so that a square matrix needs one half only
 #   window     knows the keyword `window`
-distances: Registry[PairKernel] = Registry("distance")
+distances: Registry[PairKernel] = Registry(
+    "distance",
+    more="; and any of aeon's as aeon:NAME, such as aeon:msm (needs aeon: pip install "
+    '"softclt[data]"), any function of two series, and what a plugin registers (CONTRIBUTING)',
+)
 
 
 @dataclass(frozen=True)

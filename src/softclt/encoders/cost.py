@@ -161,7 +161,7 @@ class CoSTEncoder(Encoder):
         super().__init__()
         self.mask_padding, self.output_dims = mask_padding, output_dims
         trunk = DilatedEncoder(n_channels, output_dims, hidden_dims, depth, mask_padding)
-        self.n_layers = trunk.n_layers + 1
+        self.widths, self.n_layers = [*trunk.widths, output_dims], trunk.n_layers + 1
         self.query = TrendNetwork(trunk, output_dims, kernel_sizes)
         self.season = FourierLayer(output_dims, output_dims // 2, length)
         self.key = copy.deepcopy(self.query).requires_grad_(False)

@@ -44,10 +44,10 @@ class DilatedEncoder(Encoder):
     ) -> None:
         super().__init__()
         self.mask_padding = mask_padding
-        self.n_layers = depth + 1
-        self.output_dims = output_dims
+        self.widths = [hidden_dims] * depth + [output_dims]
+        self.n_layers, self.output_dims = depth + 1, output_dims
         self.input = Linear(n_channels, hidden_dims)
-        widths = [hidden_dims] * (depth + 1) + [output_dims]
+        widths = [hidden_dims, *self.widths]
         self.blocks = nn.ModuleList(
             _Block(widths[i], widths[i + 1], 2**i, project=i == depth) for i in range(depth + 1)
         )

@@ -25,7 +25,8 @@ class Encoder(nn.Module):
 
     Attributes:
         mask_padding: Whether padding is kept out; pooling then sees observed steps only.
-        n_layers: Blocks that can be read out.
+        widths: M of each block that can be read out, in their order.
+        n_layers: How many there are.
         output_dims: M of the last of them.
         needs_one_length: Whether padding would change what it gives, so that series of different
             lengths are encoded apart.
@@ -33,6 +34,7 @@ class Encoder(nn.Module):
 
     needs_one_length = False
     mask_padding: bool
+    widths: Sequence[int]
     n_layers: int
     output_dims: int
 
@@ -111,7 +113,7 @@ class EncoderWithHeads(Encoder, Generic[Inner]):
     def __init__(self, encoder: Inner) -> None:
         super().__init__()
         self.mask_padding, self.n_layers = encoder.mask_padding, encoder.n_layers
-        self.output_dims = encoder.output_dims
+        self.widths, self.output_dims = encoder.widths, encoder.output_dims
         self.needs_one_length = encoder.needs_one_length
         self.encoder: Inner = encoder
 

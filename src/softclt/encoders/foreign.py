@@ -42,6 +42,7 @@ class ForeignEncoder(Encoder):
         super().__init__()
         self.mask_padding = mask_padding
         self.output_dims = embedding_size(module, n_channels)
+        self.widths = [self.output_dims]
         self.module = copy.deepcopy(module).requires_grad_(True)
         self.n_models = 1
 

@@ -172,7 +172,7 @@ class TCCEncoder(Encoder):
     ) -> None:
         super().__init__()
         self.mask_padding, self.dropout = mask_padding, dropout
-        self.n_layers, self.output_dims = len(widths), widths[-1]
+        self.widths, self.n_layers, self.output_dims = widths, len(widths), widths[-1]
         self.layers = nn.ModuleList(
             _Block(
                 widths[i - 1] if i else n_channels,

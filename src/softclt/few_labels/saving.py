@@ -11,6 +11,7 @@ from torch import Tensor
 from softclt import persistence
 from softclt.methods import RepresentationLearner, load_model, methods
 from softclt.methods.head import ClassifierNetwork
+from softclt.training.randomness import own_draws
 
 if TYPE_CHECKING:
     from softclt.few_labels.classifier import SemiSupervisedClassifier
@@ -73,7 +74,7 @@ def restored_network(
 ) -> ClassifierNetwork:
     """The network of a saved classifier, on its encoder."""
     n_classes, length = len(fitted["columns"]), fitted["length"]
-    with torch.random.fork_rng(devices=[]):  # the new weights are replaced
+    with own_draws(0):  # the new weights are replaced
         network = ClassifierNetwork(
             encoder.module_, encoder.n_features_in_, n_classes, length, encoder.read_out()[0]
         )

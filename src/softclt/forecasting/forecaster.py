@@ -25,8 +25,11 @@ from softclt.validation import (
     Floats64,
     Ints,
     check_choice,
+    check_ignored_labels,
     check_range,
     check_series,
+    check_spread,
+    observed_steps,
 )
 
 _STEPS = 200_000  # encoded at a time; of each, only those that are rows are kept
@@ -113,6 +116,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         X = np.asarray(check_series(X, min_length=2), np.float64)
+        check_ignored_labels(y, len(X))
+        check_spread(X)
         _refuse_nothing_to_learn(X)
         division = divide(X, self.horizon, self.context, self.valid_share)
         lengths = division.lengths
@@ -230,8 +235,9 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         if "random_state" in model.get_params() and self.random_state is not None:
             model.set_params(random_state=self.random_state)
         longest = int(division.train.max())
-        some = division.train >= 2
-        train = np.where(_past_end(x, division.train), np.nan, x)[some, :, :longest]
+        train = np.where(_past_end(x, division.train), np.nan, x)
+        some = (division.train >= 2) & observed_steps(train).any(axis=1)  # others begin later
+        train = train[some, :, :longest]
         if self.times_ is None or not getattr(model, "_by_time", False):
             return model.fit(train)
         return model.fit(train, times=self.times_[some, :longest])
@@ -279,10 +285,12 @@ def _past_end(x: Floats, lengths: Ints) -> Flags:
 
 def _refuse_nothing_to_learn(X: Floats) -> None:
     for i, series in enumerate(X):
-        values = series[np.isfinite(series)]
+        known = np.isfinite(series)
+        values = series[known]
         if not values.size:
             raise ValueError(f"series {i} has no values, all are missing; leave it out")
-        if (np.nanmax(series, axis=1) == np.nanmin(series, axis=1)).all():
+        highest = series.max(axis=1, initial=-np.inf, where=known)
+        if (highest <= series.min(axis=1, initial=np.inf, where=known)).all():
             raise ValueError(
                 f"series {i} is constant ({values[0]:g} throughout): there is nothing to learn, "
                 "and no better forecast than that value; leave it out"

@@ -124,6 +124,9 @@ def _collect(
     lengths = series_lengths(X) if module.mask_padding else np.full(n, t)
     out = np.empty(0, np.float32)
     for part in parts(module, torch.as_tensor(X), reading, hide=hide, lengths=lengths):
+        rows = np.arange(n)[part.rows]
+        real = torch.as_tensor(np.arange(t)[part.steps] < lengths[rows, None], device=part.z.device)
+        refuse_overflow(part.z.transpose(0, 1), real[:, None], rows)
         values = made(part.z).float().cpu().numpy()
         if out.size == 0:
             out = np.full((len(values), n, t, *values.shape[3:]), np.nan, np.float32)
@@ -131,6 +134,22 @@ def _collect(
     for row, length in enumerate(lengths):
         out[:, row, length:] = np.nan
     return out
+
+
+def refuse_overflow(z: Tensor, real: Tensor, rows: Ints) -> None:
+    """Refuse representations ``(B, ..., M)`` that are no numbers.
+
+    Args:
+        z: Representations.
+        real: Those that count, ``(B, ...)``.
+        rows: Number of each of the B series.
+    """
+    wrong = (~z.isfinite().all(dim=-1) & real).reshape(len(rows), -1).any(dim=1)
+    if bool(wrong.any()):
+        raise ValueError(
+            f"series {rows[int(wrong.int().argmax())]} of X has values so large that the network's "
+            "numbers overflow; use NaN for what is missing, or a model with scale='channel'"
+        )
 
 
 def _with_context(X: Tensor, steps: slice, context: int) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from softclt.encoders import Encoder
-from softclt.inference.causal import Lookback, parts
+from softclt.inference.causal import Lookback, parts, refuse_overflow
 from softclt.inference.causal import encode as encode_causal
 from softclt.validation import (
     Floats32,
@@ -85,6 +85,7 @@ def encode(
         z = _causal(module, x, reading) if causal else forward(x)  # (B, longest, M)
         if level == "timestamp":
             past_end = torch.arange(longest, device=x.device) >= lengths.unsqueeze(1)
+            refuse_overflow(z, r, rows)
             out = z.masked_fill(past_end[..., None], float("nan"))
             out = _fill_end(out, t, dim=1)
         elif level == "window":
@@ -94,8 +95,10 @@ def encode(
                 z, r = _fill_end(z, t, dim=1), _fill_end(r, t, dim=1)
             z, r = z.unfold(1, window, step).mT, r.unfold(1, window, step)  # (B, W, window, ...)
             out = pool(z, r, pooling)
+            refuse_overflow(out, r.any(dim=-1), rows)
         else:
             out = pool(z, r, pooling)
+            refuse_overflow(out, r.any(dim=-1), rows)
         results.append((rows, out.float().cpu().numpy()))
     return _in_order(results)
 
@@ -116,6 +119,7 @@ def read_outs(
             last = z[..., -module.forward(x[:1, :, :1]).shape[-1] :]  # the last block stands last
         for (pooling, layers), vectors in results.items():
             pooled = pool(z if layers == "all" else last, r, pooling)
+            refuse_overflow(pooled, r.any(dim=-1), rows)
             vectors.append((rows, pooled.float().cpu().numpy()))
     return {one: _in_order(vectors) for one, vectors in results.items()}
 

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from softclt.losses import functional
-from softclt.losses.contrast import full_precision
 from softclt.losses.functional import SharedBatch
+from softclt.precision import full_precision
 
 
 def nt_xent(
@@ -72,7 +72,7 @@ def future_contrast(future: Tensor, predicted: Tensor, mask: Tensor | None = Non
             anchor nor predicted for others.
     """
     future, predicted = _full(future, predicted)
-    with torch.autocast(future.device.type, enabled=False), full_precision():
+    with torch.autocast(future.device.type, enabled=False), full_precision(future.device):
         logits = future.transpose(-3, -2) @ predicted.transpose(-3, -2).mT  # (..., K, N, N)
         own = torch.eye(logits.shape[-1], dtype=torch.bool, device=logits.device)
         if mask is None:

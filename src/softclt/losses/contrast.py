@@ -11,8 +11,6 @@ term is r_a . sum_b(w_ab r_b), a convolution over time that needs no (K, K) matr
 """
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -81,32 +79,6 @@ def _check_weights(weights: Tensor, n_lead: int, k: int, by_lag: bool) -> Tensor
         expected = f"({k},) or shorter by lag" if by_lag else f"({k}, {k})"
         raise ValueError(f"weights have shape {tuple(weights.shape)}; expected {expected}")
     return weights.reshape(-1, *own)
-
-
-# Where matrix products may be rounded to TF32 or bfloat16; torch before 2.9 has one switch for all.
-_MATMULS = [
-    backend.matmul
-    for backend in (torch.backends.cuda, torch.backends.mkldnn)
-    if hasattr(getattr(backend, "matmul", None), "fp32_precision")
-]
-
-
-@contextmanager
-def full_precision() -> Iterator[None]:
-    """No TF32: the two terms cancel, and must come from the same rounding."""
-    if not _MATMULS:
-        legacy = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("highest")
-    before = [matmul.fp32_precision for matmul in _MATMULS]
-    for matmul in _MATMULS:
-        matmul.fp32_precision = "ieee"
-    try:
-        yield
-    finally:
-        for matmul, precision in zip(_MATMULS, before, strict=True):
-            matmul.fp32_precision = precision
-        if not _MATMULS:
-            torch.set_float32_matmul_precision(legacy)
 
 
 def contrast(

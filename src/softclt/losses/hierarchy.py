@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from softclt.losses.contrast import Term, contrast, full_precision
+from softclt.losses.contrast import Term, contrast
+from softclt.precision import full_precision
 
 
 class Level(NamedTuple):
@@ -57,7 +58,7 @@ class _Levels(torch.autograd.Function):
         wants_grad: bool,
     ) -> Tensor:
         z = torch.stack([z1, z2], dim=2)  # (L, N, 2, T, M)
-        with torch.autocast(z.device.type, enabled=False), full_precision():
+        with torch.autocast(z.device.type, enabled=False), full_precision(z.device):
             loss, grad = _loss_and_gradient(z, levels, normalize, wants_grad)
         ctx.save_for_backward(grad)
         return loss

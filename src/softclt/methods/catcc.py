@@ -1,7 +1,6 @@
 """CA-TCC with soft assignments: from a few labels to pseudo-labels to a class-aware encoder."""
 
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from softclt.losses.contextual import supervised_contrast
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
 from softclt.methods.learner import RepresentationLearner, methods
-from softclt.methods.many import fit_many, late_weights
+from softclt.methods.many import fit_many, late_weights, refuse_empty
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.stacks import chunks, speaker, stackable
 from softclt.methods.supervised import (
@@ -36,7 +35,7 @@ from softclt.methods.weights import stacked_temporal
 from softclt.training import Batch, Callback, StepDraws, Stream, TrainingState
 from softclt.training.loop import Course
 from softclt.training.phases import Phase, check_ended, phase_folder, run_phase
-from softclt.training.randomness import torch_seed
+from softclt.training.randomness import own_draws, torch_seed
 from softclt.validation import (
     Floats,
     Floats64,
@@ -45,7 +44,6 @@ from softclt.validation import (
     check_distances,
     check_range,
     check_series,
-    observed_steps,
 )
 
 PHASES = ("self-supervised", "fine-tune", "class-aware", "classifier")
@@ -224,8 +222,7 @@ class CATCC(LabelLearner, TSTCC):
 
     def _with_new_heads(self, tuned: ClassifierNetwork, seed: int) -> Encoder:
         """The fine-tuned encoder, with heads of the seed."""
-        with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
-            torch.manual_seed(torch_seed(Stream.INIT, seed))
+        with own_draws(torch_seed(Stream.INIT, seed)):
             module = cast(TCCNetwork, self._build(self.n_features_in_))
         trained = cast(TCCNetwork, tuned.encoder)
         module.encoder.load_state_dict(trained.encoder.state_dict())
@@ -242,7 +239,8 @@ class CATCC(LabelLearner, TSTCC):
 
 def _fit_phases(models: Sequence[CATCC], calls: Sequence["_Call"], asked: Sequence[str]) -> None:
     """All phases of models that can be stacked, on the same series."""
-    calls = [call.without_empty_series() for call in calls]
+    refuse_empty(models[0], calls[0].X)
+    calls = [call.with_a_matrix() for call in calls]
     each = list(zip(models, calls, strict=True))
     last = PHASES.index(asked[-1])
     for model, call in each:
@@ -395,22 +393,8 @@ class _Call:
     callbacks: Sequence[Callback]
     pretrained: RepresentationLearner | None
 
-    def without_empty_series(self) -> "_Call":
-        """The same for the series that have any value."""
-        distances = None
-        if self.distances is not None:
-            distances = check_distances(matrix_of(self.distances), len(self.X))
-        some = observed_steps(self.X).any(axis=1)
-        if some.all():
-            return replace(self, distances=distances)
-        empty = np.flatnonzero(self.labels.known & ~some)
-        if len(empty):
-            raise ValueError(f"series {empty[0]} has a label, but no value; leave it out")
-        warnings.warn(f"{(~some).sum()} series without any value are left out", stacklevel=4)
-        return replace(
-            self,
-            X=self.X[some],
-            labels=PartialLabels(self.labels.classes, self.labels.codes[some]),
-            distances=None if distances is None else distances[np.ix_(some, some)],
-            times=self.times if np.ndim(self.times) < 2 else np.asarray(self.times)[some],
-        )
+    def with_a_matrix(self) -> "_Call":
+        """The same with distances, if they are given, as a checked matrix."""
+        if self.distances is None:
+            return self
+        return replace(self, distances=check_distances(matrix_of(self.distances), len(self.X)))

@@ -4,10 +4,10 @@ import copy
 from typing import TypeVar
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from softclt.methods.learner import RepresentationLearner
+from softclt.training.randomness import own_draws
 from softclt.validation import Floats
 
 Model = TypeVar("Model", bound=RepresentationLearner)
@@ -39,10 +39,10 @@ def with_channels(model: Model, n_channels: int) -> Model:
     wide = copy.deepcopy(model)
     wide.__dict__.pop("training_state_", None)
     wide.n_features_in_ = n_channels
-    if wide.scale_ is not None:
+    if isinstance(wide.scale_, tuple):
         mean, std = wide.scale_
         wide.scale_ = np.repeat(mean, n_channels), np.repeat(std, n_channels)
-    with torch.random.fork_rng(devices=[]):  # the new weights are replaced, all of them
+    with own_draws(0):  # the new weights are replaced, all of them
         module = wide._build(n_channels)
     narrow = model.module_.state_dict()
     module.load_state_dict(

@@ -1,7 +1,6 @@
 """Fitting and encoding of series that are read batch by batch."""
 
 import hashlib
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,22 +33,25 @@ def prepare_feed(
         if isinstance(X, SeriesSource):
             warn_if_axes_look_swapped(like, source.name)
     surveys = [source.look(lead.progress) for source in sets]
-    empty = sum(int((~survey.some).sum()) for survey in surveys)
     for source, survey in zip(sets, surveys, strict=True):
         if not survey.some.any():
             raise ValueError(
                 f"{source.name} (shape {source.shape}) has no step at which all its channels have "
                 "a value: nothing can be learned from missing values alone"
             )
-    if empty:
-        warnings.warn(f"{empty} series without any value are left out", stacklevel=6)
+        empty = np.flatnonzero(~survey.some)
+        if len(empty):
+            raise ValueError(
+                f"series {empty[0]} of {source.name} has no step at which all its channels have a "
+                f"value ({len(empty)} such series); leave it out"
+            )
     if not goes_on:
         moments = Moments(sets[0].shape[1])
         for survey in surveys:
             moments.merge(survey.moments)
         for model in models:
             model.n_features_in_ = sets[0].shape[1]
-            model.scale_ = moments.scale() if lead.scale == "channel" else None
+            model.scale_ = moments.scale() if lead.scale == "channel" else lead.scale
     seen = [
         StreamedSeries(source, lead._scaled, lead.max_train_length, trimmed=lead.mask_padding)
         for source in sets

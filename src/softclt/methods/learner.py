@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from softclt import inference, persistence, pretrained
-from softclt.data.preparation import apply_scale
+from softclt.data.preparation import SCALES, Scale, scaled
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
 from softclt.inference import causal
@@ -31,13 +31,12 @@ from softclt.training import Batch, Callback, StepDraws, TrainingState
 from softclt.training.checkpoint import put_back, tensors_of, under
 from softclt.training.distributed import current_group
 from softclt.training.loop import HALF_PRECISION, PRECISIONS
-from softclt.training.randomness import Stream, torch_seed
+from softclt.training.randomness import Stream, own_draws, torch_seed
 from softclt.training.schedules import schedules
 from softclt.training.state import new_state
 from softclt.validation import (
     Floats,
     Floats32,
-    Floats64,
     check_choice,
     check_range,
     check_series,
@@ -75,8 +74,10 @@ class RepresentationLearner(SeriesTransformer):
     and what differs comes with the batch. Reading it from ``self`` is an error in a stack.
 
     Args:
-        scale: ``channel`` removes mean and standard deviation of each channel of the training data;
-            None takes values as they are.
+        scale: ``channel`` removes mean and standard deviation of each channel of the training data:
+            levels of series stay apart, which rule where they come from sensors of different units.
+            ``series`` removes those of each channel of each series, so that only shapes are left;
+            it needs whole series, so nothing causal. None takes values as they are.
         mask_padding: Padded and missing steps take no part in losses, layers and pooling.
         pooling: Of steps to one vector: max, mean, positive (share of steps above 0), or several
             side by side, as in ``max+mean+positive``.
@@ -105,7 +106,7 @@ class RepresentationLearner(SeriesTransformer):
     _repeats = False
 
     n_features_in_: int
-    scale_: tuple[Floats64, Floats64] | None
+    scale_: Scale
     seed_: int
     device_: str
     fingerprint_: str
@@ -188,7 +189,7 @@ class RepresentationLearner(SeriesTransformer):
         return max(1, int(_AT_ONCE / (n_steps * self._numbers_a_step)))
 
     def _check_parameters(self) -> None:
-        check_choice(self.scale, (None, "channel"), "scale")
+        check_choice(self.scale, SCALES, "scale")
         inference.check_pooling(self.pooling)
         check_choice(self.layers, inference.LAYERS, "layers")
         check_choice(self.precision, (*PRECISIONS, HALF_PRECISION), "precision")
@@ -210,6 +211,9 @@ class RepresentationLearner(SeriesTransformer):
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Learn from series without labels.
+
+        Ctrl-C waits for the end of a step; the model then is fitted as far as training came, which
+        a warning says, and the KeyboardInterrupt goes on to the caller.
 
         Args:
             X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
@@ -315,9 +319,14 @@ class RepresentationLearner(SeriesTransformer):
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the embedding's dimensions: ts2vec0, ts2vec1, ..."""
         check_is_fitted(self, "module_")
-        n_features = self.transform(np.zeros((1, self.n_features_in_, 2), np.float32)).shape[1]
         prefix = type(self).__name__.lower()
-        return np.array([f"{prefix}{i}" for i in range(n_features)], dtype=object)
+        return np.array([f"{prefix}{i}" for i in range(self._n_numbers())], dtype=object)
+
+    def _n_numbers(self) -> int:
+        """M of `transform`."""
+        pooling, layers = self.read_out()
+        widths = self.module_.widths if layers == "all" else [self.module_.output_dims]
+        return sum(widths) * len(pooling.split("+"))
 
     @classmethod
     def from_preset(cls, name: str, **overrides: Any) -> Self:
@@ -362,7 +371,9 @@ class RepresentationLearner(SeriesTransformer):
         """What `save` tells of the fitted model besides its weights, for `_restore`."""
         return {
             "n_features_in": self.n_features_in_,
-            "scale": None if self.scale_ is None else [part.tolist() for part in self.scale_],
+            "scale": [part.tolist() for part in self.scale_]
+            if isinstance(self.scale_, tuple)
+            else self.scale_,
             "seed": self.seed_,
             "n_iter": self.n_iter_,
             "history": {k: v for k, v in self.history_.items() if k != "loss"},
@@ -383,9 +394,9 @@ class RepresentationLearner(SeriesTransformer):
         """Become the fitted model that ``save`` described."""
         fitted = config["fitted"]
         self.n_features_in_ = fitted["n_features_in"]
-        self.scale_ = None
-        if fitted["scale"] is not None:
-            mean, std = fitted["scale"]
+        self.scale_ = fitted["scale"]
+        if isinstance(self.scale_, list):
+            mean, std = self.scale_
             self.scale_ = np.array(mean), np.array(std)
         self.fingerprint_ = config["fingerprint"]
         self.seed_, self.n_iter_, self.history_ = (
@@ -422,21 +433,28 @@ class RepresentationLearner(SeriesTransformer):
     def _checked(self, X: Any) -> Floats:
         check_is_fitted(self, "module_")
         series = check_series(X, n_channels=self.n_features_in_)
-        empty = np.flatnonzero(~observed_steps(series).any(axis=1))
+        self._refuse_empty(series)
+        return series
+
+    def _refuse_empty(self, X: Floats) -> None:
+        """Refuse series of which nothing can be seen."""
+        empty = np.flatnonzero(~observed_steps(X).any(axis=1))
         if len(empty):
             raise ValueError(
                 f"series {empty[0]} of X has no step at which all its channels have a value "
                 f"({len(empty)} such series); leave it out"
             )
-        return series
 
     def _scaled(self, X: Floats) -> Floats32:
-        if self.scale_ is None:
-            return X.astype(np.float32)
-        return apply_scale(X, *self.scale_)
+        return scaled(X, self.scale_)
 
     def _scaled_at_steps(self, X: Floats, causal: bool) -> Floats32:
         """The same, with the steps of X; ``causal``: no value may depend on later ones."""
+        if causal and isinstance(self.scale_, str):
+            raise ValueError(
+                f"scale is {self.scale_!r}, which looks at whole series, so that no step is "
+                "encoded without its future; fit with scale='channel'"
+            )
         return self._scaled(X)
 
     def _torch_device(self) -> torch.device:
@@ -464,8 +482,7 @@ class RepresentationLearner(SeriesTransformer):
         self, seed: int, device: torch.device, n_channels: int | None = None
     ) -> TrainingState:
         """The start of training; on as many channels as were seen, unless it is said."""
-        with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
-            torch.manual_seed(torch_seed(Stream.INIT, seed))
+        with own_draws(torch_seed(Stream.INIT, seed)):
             module = self._build(self.n_features_in_ if n_channels is None else n_channels)
         module = module.to(device=device, dtype=self._dtype())
         return new_state(module, self._optimizer, self._averages)

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.data.corpus import Corpus
 from softclt.data.dataset import fingerprint
-from softclt.data.preparation import centre, channel_scale, scale_each_series, split_sections
-from softclt.data.sources import left_on_disk
+from softclt.data.preparation import centre, find_scale, scale_each_series, split_sections
+from softclt.data.sources import ChannelSets, SeriesSource, left_on_disk
 from softclt.data.times import uneven_times
 from softclt.distances import BatchDistances
 from softclt.distances.of_sets import SetDistances
@@ -28,7 +27,7 @@ from softclt.methods.feeding import feed_distances, prepare_feed
 from softclt.methods.stacks import chunks, speaker, stackable
 from softclt.methods.weights import BatchWeights, stacked_temporal
 from softclt.training.callbacks import Callback
-from softclt.training.checkpoint import Checkpoint, kept_seeds, stack_files
+from softclt.training.checkpoint import Checkpoint, TrainingStopped, kept_seeds, stack_files
 from softclt.training.distributed import Group, current_group
 from softclt.training.feed import Feed
 from softclt.training.history import History
@@ -40,9 +39,11 @@ from softclt.validation import (
     Floats,
     Floats32,
     check_distances,
+    check_ignored_labels,
     check_random_state_seed,
     check_series,
     observed_steps,
+    refuse_small,
     series_lengths,
     warn_if_axes_look_swapped,
 )
@@ -98,11 +99,19 @@ def fit_many(
     numbers = {id(model): i for i, model in enumerate(models)}
     source = left_on_disk(X)
     X = X if source is None else source
+    if y is not None:
+        check_ignored_labels(y, _n_series(X))
     files, processes = stack_files(checkpoint), current_group()
     call = _Call(X, distances, times, files, tuple(callbacks), processes, numbers, title)
     for group in stackable(models):
         _fit_group(group, call)
     return models
+
+
+def _n_series(X: Any) -> int:
+    if isinstance(X, (SeriesSource, ChannelSets)):
+        return X.shape[0] if isinstance(X, SeriesSource) else sum(map(len, X.sets))
+    return len(check_series(X.values if isinstance(X, Corpus) else X))
 
 
 @dataclass(frozen=True)
@@ -133,7 +142,6 @@ class _Series:
 
     size: int
     digest: str
-    some: NDArray[np.bool_]  # (N,): series with any value
     n_seen: int
     sections: Floats32 | Feed
     times: Floats32 | None = None  # of the sections, (N, T), where they are uneven
@@ -172,6 +180,7 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
         ]
         state = stack_states(states, lead._optimizer)
         rates, checkpoint, facts = _rates(own, state.step, state.step + n_steps), None, None
+        stopped: TrainingStopped | None = None
         if file is not None:
             run = _run(own, seeds, state, rates.last, digest, seen.times, call)
             history = History(file.parent, [call.numbers[id(model)] for model in own], rates)
@@ -183,10 +192,10 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
                 between = _distances(models, series, call, n_steps, device)
             distance_seconds += time.perf_counter() - start
             course = _course(own, seeds, rates, seen, between, call)
-            facts = _train(own, state, course, between, checkpoint, call)
+            facts, stopped = _train(own, state, course, between, checkpoint, call)
             for fact in facts:
                 fact["seconds"]["distances"] = distance_seconds
-            if checkpoint is not None:
+            if checkpoint is not None and stopped is None:
                 checkpoint.write(state, facts)
         apart = split_state(state, lead._optimizer)
         for model, trained, seed, fact in zip(own, apart, seeds, facts, strict=True):
@@ -194,6 +203,14 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
             model.training_state_, model.module_ = trained, trained.averaged.eval()
             model.n_iter_ = trained.step
             model.history_ = {"loss": trained.losses[0], **fact}
+        if stopped is not None:
+            if checkpoint is None:
+                warnings.warn(
+                    f"the model is fitted as far as training came, {state.step} of {rates.last} "
+                    "steps; fit with warm_start=True goes on from there",
+                    stacklevel=4,
+                )
+            raise stopped
 
 
 def _course(
@@ -264,14 +281,22 @@ def _train(
     between: BatchDistances | SetDistances | None,
     checkpoint: Checkpoint | None,
     call: _Call,
-) -> list[dict[str, Any]]:
-    """Train a stack to the end of its rates: what to say of each model, besides its losses."""
+) -> tuple[list[dict[str, Any]], TrainingStopped | None]:
+    """Train a stack to the end of its rates, or to Ctrl-C.
+
+    Returns:
+        What to say of each model, besides its losses; and what stopped training.
+    """
     lead, start = models[0], time.perf_counter()
     rates, weights = course.rates, course.weights
     assert rates is not None
     state.optimizer.param_groups[0]["lr"] = rates.lr[0]  # not that of an earlier fit
     n_steps = rates.last - state.step
-    fit_loop(state, course, n_steps, lead.progress, checkpoint, call.callbacks, title=call.title)
+    stopped, look = None, (lead.progress, checkpoint, call.callbacks)
+    try:
+        fit_loop(state, course, n_steps, *look, title=call.title)
+    except TrainingStopped as stop:
+        stopped = stop
     seconds = time.perf_counter() - start
     facts = []
     for model in models:
@@ -284,7 +309,7 @@ def _train(
                 "seconds": {"training": seconds},
             }
         )
-    return facts
+    return facts, stopped
 
 
 def _rates(models: Sequence[Model], first: int, last: int) -> LearningRates:
@@ -346,25 +371,25 @@ def _prepare(models: Sequence[Model], call: _Call, goes_on: bool) -> _Series:
         if call.times is not None:
             raise ValueError("times are for series in memory; these stay on disk: leave times out")
         feed, digest = prepare_feed(models, source, goes_on)
-        every = np.ones(len(feed), dtype=bool)
-        return _Series(math.prod(source.shape), digest, every, len(feed), feed)
+        return _Series(math.prod(source.shape), digest, len(feed), feed)
     X = checked(lead, X.values if isinstance(X, Corpus) else X, goes_on)
-    some = np.asarray(observed_steps(X).any(axis=1))
-    if not some.all():
-        warnings.warn(f"{(~some).sum()} series without any value are left out", stacklevel=5)
     if not goes_on:
-        scale = channel_scale(X) if lead.scale == "channel" else None
+        scale = find_scale(X, lead.scale)
         for model in models:
             model.n_features_in_, model.scale_ = X.shape[1], scale
-    seen = lead._scaled(X if some.all() else X[some])
+    seen = lead._scaled(X)
+    for c in range(X.shape[1]):
+        if not np.nan_to_num(seen[:, c]).any():  # it was 0 before, or it has become that
+            largest = np.abs(X[:, c]).max(initial=0, where=~np.isnan(X[:, c]))
+            refuse_small(largest, np.finfo(np.float32).tiny, c)
     sections = split_sections(seen, lead.max_train_length)
     times = _uneven_times(lead, call, X)
     if times is not None:
-        times = split_sections(times[some][:, None], lead.max_train_length)[:, 0]
+        times = split_sections(times[:, None], lead.max_train_length)[:, 0]
     if len(sections) > len(seen):
         kept = observed_steps(sections).any(axis=1)
         sections, times = sections[kept], None if times is None else times[kept]
-    return _Series(X.size, fingerprint(X), some, len(seen), sections, times)
+    return _Series(X.size, fingerprint(X), len(seen), sections, times)
 
 
 def checked(model: "RepresentationLearner", X: Any, goes_on: bool) -> Floats:
@@ -373,12 +398,17 @@ def checked(model: "RepresentationLearner", X: Any, goes_on: bool) -> Floats:
     warn_if_axes_look_swapped(series)
     if model.mask_padding:  # what pads all series is not there
         series = series[..., : max(2, int(series_lengths(series).max()))]
-    if not observed_steps(series).any():
-        raise ValueError(
-            f"X (shape {series.shape}) has no step at which all its channels have a value: "
-            "nothing can be learned from missing values alone"
-        )
+    refuse_empty(model, series)
     return series
+
+
+def refuse_empty(model: "RepresentationLearner", X: Floats) -> None:
+    """Refuse series ``(N, D, T)`` to learn from of which nothing can be seen."""
+    if np.isnan(X).all():
+        raise ValueError(
+            f"X (shape {X.shape}) has no value: nothing can be learned from missing ones alone"
+        )
+    model._refuse_empty(X)
 
 
 def _uneven_times(lead: Model, call: _Call, X: Floats) -> Floats32 | None:
@@ -512,13 +542,13 @@ def _given(distances: Any, series: _Series, lead: Model) -> Any:
     """The caller's distances between the series that the networks see; None if he has none."""
     if distances is None or isinstance(series.sections, Feed):  # which has no matrix of all pairs
         return distances
-    distances = check_distances(matrix_of(distances), len(series.some))
+    distances = check_distances(matrix_of(distances), series.n_seen)
     if len(series.sections) != series.n_seen:
         raise ValueError(
             f"distances are between {series.n_seen} series, but these are cut into sections "
             f"(max_train_length={lead.max_train_length}); leave `distances` out"
         )
-    return distances[np.ix_(series.some, series.some)]
+    return distances
 
 
 _OF_DISTANCES = (

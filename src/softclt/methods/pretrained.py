@@ -23,9 +23,16 @@ from softclt.methods.signature import with_parameters_of
 from softclt.persistence import ModelFileError
 from softclt.pretrained import Weights, find_weights, names
 from softclt.training import Callback
-from softclt.training.checkpoint import under
+from softclt.training.checkpoint import TrainingStopped, under
 from softclt.training.loop import HALF_PRECISION
-from softclt.validation import Floats, Floats32, check_choice, check_random_state_seed, check_series
+from softclt.validation import (
+    Floats,
+    Floats32,
+    check_choice,
+    check_ignored_labels,
+    check_random_state_seed,
+    check_series,
+)
 
 READOUTS = {"compact": ("max+mean", "last"), "rich": ("max+mean+positive", "all")}
 _COARSER = 2, 4  # by which rich reads the series a second and a third time
@@ -132,11 +139,17 @@ class Pretrained(SeriesContrast):
         """
         start = self._start()
         if self.max_iter != 0:
-            return super().fit(X, y, *args, **options)._become(start, self)
+            try:
+                super().fit(X, y, *args, **options)
+            except TrainingStopped:  # Ctrl-C: it is trained as far as that
+                self._become(start, self)
+                raise
+            return self._become(start, self)
         if left_on_disk(X) is not None:
             return super().fit(X, y, *args, **options)
         self._check_parameters()
         X = checked(self, X, goes_on=False)
+        check_ignored_labels(y, len(X))
         self.n_features_in_ = X.shape[1]
         self.ready()
         self.fingerprint_ = fingerprint(X)
@@ -162,7 +175,14 @@ class Pretrained(SeriesContrast):
         """
         start = self._start()
         trained = clone(self).set_params(max_iter=max_iter)
-        trained.fit(X, None, distances, None, checkpoint, callbacks)
+        try:
+            trained.fit(X, None, distances, None, checkpoint, callbacks)
+        except TrainingStopped:  # Ctrl-C: it is trained as far as that
+            self._take_over(start, trained)
+            raise
+        return self._take_over(start, trained)
+
+    def _take_over(self, start: _Start, trained: "Pretrained") -> Self:
         self.__dict__.update({k: v for k, v in vars(trained).items() if k.endswith("_")})
         return self._become(start, trained)
 

@@ -5,10 +5,9 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from softclt.data.preparation import filled, resampled, standardised
+from softclt.data.preparation import as_float32, filled, resampled, standardised
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
 from softclt.encoders.residual import ProjectedEncoder, ResidualEncoder
@@ -19,7 +18,7 @@ from softclt.methods.soft import SoftLearner
 from softclt.training import Batch, StepDraws, Stream
 from softclt.training import views as augment
 from softclt.training.randomness import numpy_generator
-from softclt.validation import Floats, Floats32, Ints, check_range, check_series, series_lengths
+from softclt.validation import Floats, Floats32, Ints, check_range, series_lengths
 
 BETAS = 0.9, 0.98  # of AdamW
 _OF_STEPS = ("window", "stride", "causal", "layer")  # options that whole series have none of
@@ -136,18 +135,15 @@ class SeriesContrast(SoftLearner):
 
     def _scaled_at_steps(self, X: Floats, causal: bool) -> Floats32:
         # The network standardises what it sees of a series; of all of it, this is more exact.
-        return (X if causal else standardised(filled(X))).astype(np.float32)
+        return as_float32(X if causal else standardised(filled(X)))
 
-    def _checked(self, X: Any) -> Floats:
-        check_is_fitted(self, "module_")
-        series = check_series(X, n_channels=self.n_features_in_)
-        empty = np.flatnonzero(np.isnan(series).all(axis=(1, 2)))
+    def _refuse_empty(self, X: Floats) -> None:
+        empty = np.flatnonzero(np.isnan(X).all(axis=(1, 2)))
         if len(empty):
             raise ValueError(
                 f"series {empty[0]} of X has no step with a value ({len(empty)} such series); "
                 "leave it out"
             )
-        return series
 
     def encode(self, X: Any, level: str = "instance", **options: Any) -> Floats32:
         """Representations at a level: see :func:`softclt.inference.encode` for the arguments.
@@ -177,6 +173,9 @@ class SeriesContrast(SoftLearner):
             for one, R in self._pooled(seen, wanted).items():
                 found.setdefault(one, np.empty((len(X), R.shape[1]), np.float32))[rows] = R
         return found
+
+    def _n_numbers(self) -> int:
+        return self.n_features_in_ * super()._n_numbers()
 
     def _steps_of_series(self, X: Floats) -> Ints:
         """At how many steps each series is read: a few different numbers."""

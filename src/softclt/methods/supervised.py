@@ -21,7 +21,7 @@ from softclt.methods.stacks import chunks
 from softclt.training import Batch, Callback, StepDraws
 from softclt.training.loop import Course
 from softclt.training.phases import Phase, run_phase
-from softclt.training.randomness import Stream, torch_seed
+from softclt.training.randomness import Stream, own_draws, torch_seed
 from softclt.validation import Floats, Floats32, Floats64, Ints, series_lengths
 
 _STEPS_AT_ONCE = 1 << 16  # of all series in a forward pass
@@ -210,8 +210,7 @@ def new_classifier(
     lengths = np.unique(_lengths(learner.module_, X))
     length = int(lengths[0]) if len(lengths) == 1 else None
     encoder = copy.deepcopy(learner.module_).requires_grad_(True)
-    with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
-        torch.manual_seed(torch_seed(Stream.INIT, seed))
+    with own_draws(torch_seed(Stream.INIT, seed)):
         network = ClassifierNetwork(
             encoder, X.shape[1], n_classes, length, learner.read_out()[0], keep_statistics
         )

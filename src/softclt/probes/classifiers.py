@@ -1,6 +1,5 @@
 """Classifiers that read a representation: SVM, logistic regression, ridge, nearest neighbour."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn.svm import SVC
 
 from softclt.probes.scores import Labels, Scores
 from softclt.registry import Registry
+from softclt.silence import without_warnings
 from softclt.validation import Floats
 
 #: Functions ``(R, y) -> fitted scikit-learn classifier`` for a representation R ``(N, M)``.
@@ -23,7 +23,8 @@ probes: Registry[Any] = Registry("probe")
 
 C_GRID = tuple(10.0**k for k in range(-4, 5))
 RIDGE_ALPHAS = np.logspace(-3, 3, 10)
-_SVM = {"tol": 1e-3, "max_iter": 10_000_000}
+# The seed draws nothing here; without one, a number is taken from NumPy's global generator.
+_SVM = {"tol": 1e-3, "max_iter": 10_000_000, "random_state": 0}
 
 
 @probes.register("svm")
@@ -87,8 +88,7 @@ def _best_C(R: Floats, y: Labels) -> float:
     libsvm computes its kernel anew for each C, which is most of the time with many series.
     """
     scores = []
-    with warnings.catch_warnings():  # a class with fewer members than folds is part of the rule
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+    with without_warnings(UserWarning, "The least populated class"):  # part of the rule
         folds = list(StratifiedKFold(5).split(R, y))
     for fitted, held_out in folds:
         if len(np.unique(y[fitted])) == 1 < len(np.unique(y)):

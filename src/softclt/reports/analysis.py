@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from softclt.reports.document import counted
 from softclt.reports.metric import Metric
 from softclt.reports.rows import Row, Table
 from softclt.reports.statistics import (
@@ -94,7 +95,7 @@ class Analysis:
             elif row.point:
                 self.alone[row.name] = "a point of a grid"
             elif len(row.scores) < COVERAGE * fullest:
-                self.alone[row.name] = f"has {len(row.scores)} of {fullest} data sets"
+                self.alone[row.name] = f"has {len(row.scores)} of {counted(fullest, 'data set')}"
 
     @cached_property
     def compared(self) -> list[Row]:

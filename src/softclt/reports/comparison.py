@@ -1,16 +1,16 @@
 """Figures from results: who is ahead (CD diagram), and soft against its control set by set."""
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from softclt.reports.analysis import LEVEL, Analysis, Difference
-from softclt.reports.document import Picture, Section
+from softclt.reports.document import Picture, Section, counted
 from softclt.reports.figures.shares import label_curves, share_figure
 from softclt.reports.figures.style import COLOURS, new_figure, style
 from softclt.reports.metric import Metric
+from softclt.silence import without_warnings
 from softclt.validation import Floats
 
 if TYPE_CHECKING:
@@ -78,9 +78,10 @@ def _farthest(differences: Sequence[Difference]) -> list[Difference]:
 def _cd_picture(analysis: Analysis) -> Picture:
     left = len(analysis.table.rows) - len(analysis.compared)
     caption = (
-        f"Average ranks of {len(analysis.compared)} rows on {len(analysis.common)} data sets, 1 "
-        "the best; ours in blue. A bar joins rows between which no difference is shown: aeon's "
-        "diagram, one-sided Wilcoxon tests of each row against the worse ones at "
+        f"Average ranks of {len(analysis.compared)} rows on "
+        f"{counted(len(analysis.common), 'data set')}, 1 the best; ours in blue. A bar "
+        "joins rows between which no difference is shown: aeon's diagram, one-sided Wilcoxon tests "
+        "of each row against the worse ones at "
         f"{ALPHA:g} / (rows − 1), after Friedman's test."
         + (f" Not ranked, see the table: {left}." if left else "")
     )
@@ -98,8 +99,7 @@ def critical_difference(analysis: Analysis) -> "Figure":
     scale = max(3.6, 0.27 * len(names))
     # Inches for letters of 10 points, and for a tenth of the width that the diagram cuts off.
     textspace = 0.65 + 0.09 * max(map(len, names)) + 0.125 * scale
-    with warnings.catch_warnings(), plt.ioff():
-        warnings.simplefilter("ignore")  # of rows that are equal everywhere: a bar joins them
+    with without_warnings(), plt.ioff():  # of rows that are equal everywhere: a bar joins them
         figure, _ = plot_critical_difference(
             analysis.scores,
             names,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from softclt.reports.analysis import LEVEL, Analysis, in_order
-from softclt.reports.document import Cell, Column, Grid, Line, Section, number, words
+from softclt.reports.document import Cell, Column, Grid, Line, Section, counted, number, words
 from softclt.reports.rows import Row
 from softclt.reports.statistics import Summary
 from softclt.reports.wording import (
@@ -142,8 +142,9 @@ def pairs_section(analysis: Analysis, name: str) -> Section | None:
         ),
         tuple(lines),
         (
-            f"Two-sided Wilcoxon signed-rank test over {len(analysis.common)} data sets, with "
-            f"Holm's correction over all {n_pairs} pairs. Below {1 - LEVEL:.2f} in bold.",
+            "Two-sided Wilcoxon signed-rank test over "
+            f"{counted(len(analysis.common), 'data set')}, with Holm's correction over all "
+            f"{n_pairs} pairs. Below {1 - LEVEL:.2f} in bold.",
         ),
         folded=True,
     )
@@ -249,7 +250,7 @@ def again_section(results: Sequence[Result], commands: Sequence[str]) -> Section
     )
     prints = {(result.dataset, result.fingerprint) for result in results if result.fingerprint}
     prints_grid = Grid(
-        f"Fingerprints of {len(prints)} data sets",
+        f"Fingerprints of {counted(len(prints), 'data set')}",
         (Column("data set", numeric=False), Column("fingerprint", numeric=False)),
         tuple(Line((Cell(name), Cell(text))) for name, text in sorted(prints)),
         folded=True,

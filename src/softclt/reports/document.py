@@ -121,5 +121,5 @@ def words(texts: Sequence[str], last: str = " and ") -> str:
 
 
 def counted(n: int, thing: str) -> str:
-    """A number of things: ``1 data set``, ``12 data sets``."""
-    return f"{n} {thing}{'' if n == 1 else 's'}"
+    """A number of things: ``1 data set``, ``1,200 data sets``."""
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softclt.data import SeriesTable
 from softclt.optional import needed
 from softclt.plaintext import visible
 from softclt.reports.packing import PackedSeries, pack_series, to_base64
 from softclt.reports.projection import kept_neighbours, nearest_neighbours, place, standardise
-from softclt.validation import Floats
+from softclt.validation import Floats, series_lengths
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +67,7 @@ def explore_page(
         "points": to_base64(_on_a_grid(plane.points), "<u2"),
         "neighbors": to_base64(rows, "<u4"),
         "distances": to_base64(distances, "<f4"),
-        "series": _series_data(packed, series.channels),
+        "series": _series_data(packed, series.channels) | _times_data(series),
         "columns": [_column_data(str(name), columns[name]) for name in columns.columns],
     }
     facts = {
@@ -104,6 +105,30 @@ def _series_data(packed: PackedSeries, channels: list[str] | None) -> dict[str, 
         "low": to_base64(packed.low, "<f8"),
         "high": to_base64(packed.high, "<f8"),
     }
+
+
+def _times_data(series: SeriesTable) -> dict[str, Any]:
+    """First and last time of each series, and where that is on the axis; nothing without times."""
+    if series.times is None:
+        return {}
+    n, t = series.times.shape
+    last = np.maximum(series_lengths(series.X), 1) - 1  # (N,)
+    ends = np.concatenate([series.times[:, 0], series.times[np.arange(n), last]])
+    codes, texts = _codes(series, ends)
+    return {
+        "times": {
+            "texts": texts,
+            "first": to_base64(codes[:n], "<u4"),
+            "last": to_base64(codes[n:], "<u4"),
+            "end": to_base64(last / max(1, t - 1), "<f4"),
+        }
+    }
+
+
+def _codes(series: SeriesTable, times: NDArray[Any]) -> tuple[NDArray[Any], list[str]]:
+    """Times as numbers of texts, each of which is kept once."""
+    different, codes = np.unique(times, return_inverse=True)
+    return codes, [str(text) for text in series.as_written(different)]
 
 
 def _column_data(name: str, column: "pd.Series[Any]") -> dict[str, Any]:

@@ -111,6 +111,11 @@ function drawLegend() {
   }
 }
 
+$("#own-scale").addEventListener("change", event => {
+  state.ownScale = event.target.checked;
+  drawPanel();
+});
+
 const chooser = $("#color");
 data.columns.forEach((column, c) => chooser.add(new Option(column.name, c)));
 $("#color-by").hidden = !data.columns.length;

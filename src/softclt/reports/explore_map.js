@@ -4,6 +4,7 @@ const dots = $("#dots"), marks = $("#marks"), stage = $("#stage"), tip = $("#tip
 const view = { scale: 1, x: 0, y: 0, fit: 1, touched: false };  // screen = (unit - [x, y]) * scale
 const state = {
   shown: -1, pinned: -1, hover: -1, column: 0, only: new Set(), lasso: null, lassoMode: false,
+  ownScale: true,
 };
 let look = null, selected = new Uint8Array(N), nSelected = 0;
 
@@ -155,7 +156,9 @@ function drawPanel() {
   $("#hint").hidden = i >= 0;
   focusBox.hidden = i < 0;
   if (i < 0) return;
-  const near = Array.from(neighbors.subarray(i * K, i * K + K)), ranges = rangesOf([i, ...near]);
+  const near = Array.from(neighbors.subarray(i * K, i * K + K));
+  const shared = rangesOf([i, ...near]), rangesFor = j => state.ownScale ? rangesOf([j]) : shared;
+  const ranges = rangesFor(i);
   swatch(focusBox.querySelector(".head .dot"), look.styles[look.of[i]]);
   focusBox.querySelector(".head .id").textContent = ids[i];
   $("#unpin").hidden = state.pinned !== i;
@@ -172,7 +175,7 @@ function drawPanel() {
     const value = column ? valueOf(column, j) : "";
     const middle = value ? `, ${column.name} ${value}` : "";
     card.button.title = `${ids[j]}${middle}, distance ${distances[i * K + k]}`;
-    drawSeries(card.canvas, j, ranges, colorOf(j), { ghost: i, small: true });
+    drawSeries(card.canvas, j, rangesFor(j), colorOf(j), { ghost: i, ghostRanges: ranges, small: true });
   });
 }
 

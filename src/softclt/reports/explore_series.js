@@ -21,6 +21,10 @@ for (const column of data.columns) {
   if (column.kind === "number") column.values = new Float64Array(bytes(column.values));
   else column.codes = new Uint32Array(bytes(column.codes));
 }
+const T = S.times && {
+  texts: S.times.texts, first: new Uint32Array(bytes(S.times.first)),
+  last: new Uint32Array(bytes(S.times.last)), end: new Float32Array(bytes(S.times.end)),
+};
 const MANY_CHANNELS = 8;  // more are drawn as a heat map
 
 // Colours ---------------------------------------------------------------------------------------
@@ -220,8 +224,16 @@ function drawHeat(context, i, ranges, box) {
   }
 }
 
-// One series with all its channels, one below the other, before a ghost of another series.
-function drawSeries(canvas, i, ranges, color, { ghost = -1, small = false } = {}) {
+// What stands below a series: its first and last time, or step 0 and how many there are. Each with
+// its place as a share of the axis.
+function endsOf(i) {
+  if (!T) return [["0", 0], [`${S.steps} steps`, 1]];
+  return [[T.texts[T.first[i]], 0], [T.texts[T.last[i]], T.end[i]]];
+}
+
+// One series with all its channels, one below the other, before a ghost of another series, which
+// may have ranges of its own.
+function drawSeries(canvas, i, ranges, color, { ghost = -1, ghostRanges = ranges, small = false } = {}) {
   const heat = D > MANY_CHANNELS;
   const height = small ? (heat ? 84 : Math.max(56, 20 * D)) : (heat ? 190 : Math.max(150, 52 * D + 18));
   const area = prepared(canvas, height);
@@ -249,13 +261,17 @@ function drawSeries(canvas, i, ranges, color, { ghost = -1, small = false } = {}
         context.textAlign = "left";
         if (D > 1) context.fillText(S.channels[c], part.x, part.y - 2);
       }
-      if (ghost >= 0) drawLine(context, ghost, c, ranges[c], part, theme.ghost, 1);
+      if (ghost >= 0) drawLine(context, ghost, c, ghostRanges[c], part, theme.ghost, 1);
       drawLine(context, i, c, ranges[c], part, color, small ? 1.4 : 1.6);
     }
   }
   if (small) return;
   context.fillStyle = theme.quiet; context.textBaseline = "bottom";
+  const [[start], [end, share]] = endsOf(i);
+  const left = heat ? `${start} (${D} channels, each on its own scale)` : start;
   context.textAlign = "left";
-  context.fillText(heat ? `${D} channels, each on its own scale` : "0", box.x, h);
-  context.textAlign = "right"; context.fillText(`${S.steps} steps`, box.x + box.w, h);
+  context.fillText(left, box.x, h);
+  const least = box.x + context.measureText(left).width + 10 + context.measureText(end).width;
+  context.textAlign = "right";  // at its step, unless the text before it is in the way
+  context.fillText(end, Math.min(box.x + box.w, Math.max(least, box.x + share * box.w)), h);
 }

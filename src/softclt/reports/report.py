@@ -18,7 +18,7 @@ from softclt.reports.details import (
     groups_section,
     pairs_section,
 )
-from softclt.reports.document import FORMATS, Document, Picture, Section
+from softclt.reports.document import FORMATS, Document, Picture, Section, counted
 from softclt.reports.long_table import long_csv
 from softclt.reports.metric import Metric
 from softclt.reports.page import html
@@ -179,6 +179,7 @@ def _subtitle(results: Sequence[Result], analyses: Sequence[Analysis]) -> str:
     sets = {name for analysis in analyses for name in analysis.table.datasets}
     newest = max(result.created for result in results)[:10]
     return (
-        f"{len(results):,} runs on {len(sets)} data sets, {analyses[0].metric.about}; "
+        f"{counted(len(results), 'run')} on {counted(len(sets), 'data set')}, "
+        f"{analyses[0].metric.about}; "
         f"last run {newest}"
     )

@@ -3,7 +3,7 @@
 import math
 
 from softclt.reports.analysis import LEVEL, Analysis, in_order
-from softclt.reports.document import Cell, Column, Grid, Line, Section, number, words
+from softclt.reports.document import Cell, Column, Grid, Line, Section, counted, number, words
 from softclt.reports.paper_grid import paper_grid, values_beside
 from softclt.reports.wording import mean_cell, oracle_notes, row_kind, row_name, tau_text
 
@@ -47,13 +47,13 @@ def overall_section(analysis: Analysis, name: str) -> Section:
     if any(row.published for row in shown):
         columns.append(Column("source", numeric=False))
     notes = [
-        f"Means over the {n} data sets that all {len(analysis.compared)} compared rows have; ± is "
-        "the standard deviation over seeds of the mean over data sets. Ranks among the compared "
-        "rows, 1 the best.",
+        f"Means over the {counted(n, 'data set')} that all {len(analysis.compared)} compared rows "
+        "have; ± is the standard deviation over seeds of the mean over data sets. Ranks among the "
+        "compared rows, 1 the best.",
         *_alone_notes(analysis),
         *oracle_notes(shown),
         *dict.fromkeys(
-            f"Paper: {entry.table}, mean of {entry.sets} data sets; tau {entry.tau}."
+            f"Paper: {entry.table}, mean of {counted(entry.sets, 'data set')}; tau {entry.tau}."
             for entry in beside.values()
         ),
     ]

@@ -114,7 +114,8 @@ def _what_was_compared(analysis: Analysis) -> str:
         )
     if len(analysis.common) < len(table.datasets):
         parts.append(
-            f"Means and ranks use the {len(analysis.common)} data sets that all compared rows have."
+            f"Means and ranks use the {counted(len(analysis.common), 'data set')} that all "
+            "compared rows have."
         )
     return " ".join(parts)
 

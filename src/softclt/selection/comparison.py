@@ -1,6 +1,5 @@
 """Training of configurations side by side, and what the training series say of each."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from softclt.data.preparation import apply_scale, channel_scale, scale_each_series
+from softclt.data.preparation import find_scale, scale_each_series, scaled
 from softclt.distances import BatchDistances
 from softclt.identity import settings_key
 from softclt.methods import RepresentationLearner, fit_many
@@ -17,6 +16,7 @@ from softclt.probes.classifiers import probes
 from softclt.selection.criteria import criteria
 from softclt.selection.evidence import check_labels, sample_rows
 from softclt.selection.scores import criterion_of, embedding_score
+from softclt.silence import without_warnings
 from softclt.validation import Floats, Floats32
 
 Parameters = dict[str, Any]
@@ -141,8 +141,7 @@ def data_distances(
     comes from the cache.
     """
     some = X[sample_rows(len(X))]
-    scaled = model.scale == "channel"
-    seen = apply_scale(some, *channel_scale(X)) if scaled else some.astype(np.float32)
+    seen = scaled(some, find_scale(X, model.scale))
     between = BatchDistances(
         scale_each_series(seen) if model.distance_scale == "series" else seen,
         metric=model.distance,
@@ -164,9 +163,9 @@ def cross_validated(probe: str, R: Floats, y: Any) -> float:
     y = np.asarray(y)
     rarest = int(np.unique(y, return_counts=True)[1].min())
     folds = StratifiedKFold(min(max(rarest, 2), _FOLDS), shuffle=True, random_state=0)
+    with without_warnings(UserWarning, "The least populated class"):
+        parts = list(folds.split(R, y))
     right = 0
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        for train, test in folds.split(R, y):
-            right += int((probes[probe](R[train], y[train]).predict(R[test]) == y[test]).sum())
+    for train, test in parts:
+        right += int((probes[probe](R[train], y[train]).predict(R[test]) == y[test]).sum())
     return right / len(y)

@@ -193,6 +193,10 @@ def under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
 
+class TrainingStopped(KeyboardInterrupt):
+    """Ctrl-C, heard between two steps: the state of training is whole."""
+
+
 @contextmanager
 def ctrl_c_waits(enabled: bool, patient: bool = False) -> Iterator[Callable[[], bool]]:
     """Let Ctrl-C wait for the end of a step, in the middle of which no state can be kept.
@@ -218,7 +222,7 @@ def ctrl_c_waits(enabled: bool, patient: bool = False) -> Iterator[Callable[[], 
     finally:
         signal.signal(signal.SIGINT, default)
     if pressed.is_set():  # after the last look
-        raise KeyboardInterrupt
+        raise TrainingStopped("stopped after the last step")
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

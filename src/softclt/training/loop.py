@@ -1,8 +1,8 @@
 """The one training loop of the library: a stack of R models takes its steps together."""
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,10 +12,11 @@ from torch import Tensor
 
 from softclt.encoders import Encoder
 from softclt.losses.functional import TemporalWeights
+from softclt.precision import quick_products
 from softclt.progress import progress_bar
 from softclt.training import views as augment
 from softclt.training.callbacks import Callback, Progress
-from softclt.training.checkpoint import Checkpoint, ctrl_c_waits
+from softclt.training.checkpoint import Checkpoint, TrainingStopped, ctrl_c_waits
 from softclt.training.distributed import Group
 from softclt.training.feed import FedBatch, Feed, Fetcher
 from softclt.training.randomness import StepDraws, Stream, batch_rows, stream_keys
@@ -139,14 +140,17 @@ def fit_loop(
     """Train ``state`` in place for ``n_steps`` more steps, under a bar with the title.
 
     Every 100 steps and at the end the losses are looked at, callbacks are called, any of which may
-    end training by returning True, and the checkpoint is written.
+    end training by returning True, and the checkpoint is written. Ctrl-C waits for the end of a
+    step, and raises `TrainingStopped`.
     """
     stepper, group = _Stepper(state, course), course.group
     recent: list[Tensor] = []
     last = state.step + n_steps
     with (
         progress_bar(title, n_steps, progress and group.rank == 0) as advance,
-        ctrl_c_waits(checkpoint is not None, patient=group.size > 1) as interrupted,
+        ctrl_c_waits(
+            checkpoint is not None or group.size == 1, patient=group.size > 1
+        ) as interrupted,
     ):
         while state.step < last:
             recent.append(stepper.take(state.step))
@@ -163,17 +167,21 @@ def fit_loop(
             if checkpoint is not None:
                 checkpoint.write(state)
                 if group.any(interrupted()):
-                    raise KeyboardInterrupt(
+                    raise TrainingStopped(
                         f"stopped at step {state.step} of {last}; the same call goes on from "
                         f"there, with what {checkpoint.path.parent} has kept"
                     )
+            elif interrupted():
+                raise TrainingStopped(f"stopped at step {state.step} of {last}")
 
 
 def _wanted(
     checkpoint: Checkpoint | None, interrupted: Callable[[], bool], step: int, group: Group
 ) -> bool:
-    """Whether any process wants a checkpoint between two looks."""
-    if checkpoint is None or (group.size > 1 and step % _ASK_EVERY):
+    """Whether any process wants to stop, or a checkpoint, between two looks."""
+    if checkpoint is None:
+        return interrupted()
+    if group.size > 1 and step % _ASK_EVERY:
         return False
     return group.any(checkpoint.overdue or interrupted())
 
@@ -327,7 +335,7 @@ class _Stepper:
         course, state = self.course, self.state
         draws = StepDraws(self.keys, step, self.counter, course.x.dtype, course.group.rank)
         batch = self._batch(draws)
-        with _quick_products(course):
+        with quick_products(course.x.device, course.precision):
             with _autocast(course):
                 losses = course.objective(state.module, batch, draws)
             state.optimizer.zero_grad(set_to_none=True)
@@ -395,24 +403,6 @@ class _Stepper:
         with torch.cuda.graph(graph, pool=self.pool):
             losses = self._step(step)
         return graph, losses
-
-
-@contextmanager
-def _quick_products(course: Course) -> Iterator[None]:
-    """TF32 for the network's float32 products on a GPU, if the precision is ours to choose.
-
-    Ways to convolve are tried out for each shape: the one that is taken unseen works by Fourier
-    transforms, which is half of a step of TS-TCC.
-    """
-    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark
-    products.allow_tf32 = before[0] or course.precision == "auto"
-    convolutions.allow_tf32 = course.precision == "auto"  # where torch's own default is True
-    convolutions.benchmark = True
-    try:
-        yield
-    finally:
-        products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark = before
 
 
 def _autocast(course: Course) -> AbstractContextManager[Any]:

@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from enum import IntEnum
 from functools import cached_property, lru_cache
 from math import prod
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 
 class Stream(IntEnum):
@@ -42,6 +44,30 @@ class Stream(IntEnum):
     WARPED = 17
 
 
+# Functions of torch, its tensors and torch.nn.init that draw random numbers.
+_DRAWING = frozenset(
+    [
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "normal",
+        "bernoulli",
+        "multinomial",
+        "poisson",
+        "uniform_",
+        "normal_",
+        "random_",
+        "bernoulli_",
+        "exponential_",
+        "cauchy_",
+        "log_normal_",
+        "geometric_",
+        "kaiming_uniform_",
+        "kaiming_normal_",
+    ]
+)
+_DRAWN_LIKE = {"rand_like": "uniform_", "randn_like": "normal_"}
 _VIEWS = 2  # a purpose has numbers of its own for each
 _SITES = 64  # places of a network that drop, at most
 _HALVES = 1 << 16  # values of half an integer
@@ -60,6 +86,30 @@ def numpy_generator(stream: Stream, *counters: int) -> np.random.Generator:
 def torch_seed(stream: Stream, *counters: int) -> int:
     """A seed for torch that depends on its counters alone."""
     return int(_sequence(stream, *counters).generate_state(1, np.uint64)[0] >> 1)
+
+
+class own_draws(TorchFunctionMode):
+    """Within it, what torch draws on a CPU in this thread comes from a generator of its own.
+
+    The numbers are those after ``torch.manual_seed(seed)``. The global generator, which other
+    threads share, is neither read nor changed.
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Call a function of torch, with the generator if it draws."""
+        kwargs, name = dict(kwargs or {}), getattr(func, "__name__", "")
+        if name in _DRAWN_LIKE:  # which take no generator
+            empty = torch.empty_like(*args, **kwargs)
+            return getattr(empty, _DRAWN_LIKE[name])(generator=self.generator)
+        if name in _DRAWING and kwargs.get("generator") is None:
+            kwargs["generator"] = self.generator
+        return func(*args, **kwargs)
 
 
 def stream_keys(seeds: Sequence[int], device: torch.device) -> Tensor:

@@ -1,8 +1,10 @@
 """Where training stands, for one model or a stack of them."""
 
 import copy
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import torch
@@ -10,6 +12,9 @@ from torch import Tensor, nn
 
 from softclt.encoders import Encoder
 from softclt.encoders.stacked import alone, one_of, side_by_side, stacked
+from softclt.silence import without_warnings
+
+_COMPILER_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 NewOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
@@ -38,9 +43,24 @@ def new_state(
     module: Encoder, new_optimizer: NewOptimizer, averages: bool = True, n_models: int = 1
 ) -> TrainingState:
     """The beginning of training, of a network or a stack of ``n_models``."""
+    _import_compiler()
     averaged = copy.deepcopy(module).requires_grad_(False) if averages else module
     losses: list[list[float]] = [[] for _ in range(n_models)]
     return TrainingState(module, new_optimizer(module.parameters()), averaged, losses=losses)
+
+
+@cache
+def _import_compiler() -> None:
+    """Import what torch's optimisers import, as if it left the process as it was.
+
+    It writes a folder into the environment, which it finds again by itself, and adds a filter of
+    warnings.
+    """
+    before = os.environ.get(_COMPILER_FOLDER)
+    with without_warnings():
+        import torch._dynamo  # noqa: F401
+    if before is None:
+        os.environ.pop(_COMPILER_FOLDER, None)
 
 
 def stack_states(states: Sequence[TrainingState], new_optimizer: NewOptimizer) -> TrainingState:

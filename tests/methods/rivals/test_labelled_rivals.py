@@ -111,7 +111,7 @@ def test_wrong_uses_are_told_what_to_do(method, rng):
     with pytest.raises(ValueError, match="leave pretrained out"):
         SemiSupervisedClassifier(method(**SMALL), pretrained=pretrained).fit(X, shown)
     X[0] = np.nan
-    with pytest.raises(ValueError, match="series 0 has a label, but no value"):
+    with pytest.raises(ValueError, match="series 0 of X has no step"):
         method(**SMALL).fit(X, shown)
 
 

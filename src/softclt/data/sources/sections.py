@@ -10,14 +10,14 @@ from softclt.validation import Floats, Floats32, Ints, observed_steps, series_le
 
 
 class StreamedSeries(SeriesSource):
-    """Series of a source as a network sees them: without empty ones, cut into sections, scaled.
+    """Series of a source as a network sees them: cut into sections, scaled.
 
     The same rows have the same values as after `preparation` of the whole array. Where the source
     has shards, sections of a series follow each other; elsewhere, as there, all first ones come
     first.
 
     Args:
-        source: The series.
+        source: The series, none of them empty.
         scaled: Scales series ``(N, D, T)``.
         max_length: Series of at least twice as many steps are cut into sections.
         trimmed: Whether steps behind the end of the longest series are left out.
@@ -33,9 +33,6 @@ class StreamedSeries(SeriesSource):
         survey = source.survey
         self.source, self.scaled, self.name = source, scaled, source.name
         self.dtype = np.dtype(np.float32)
-        self.n_empty = int((~survey.some).sum())
-        self.n_seen = len(source) - self.n_empty
-        self._series = np.flatnonzero(survey.some) if self.n_empty else None
         t = max(2, survey.longest) if trimmed else source.shape[-1]
         self.n_sections = max(1, t // max_length)
         # As numpy.array_split has it: the first ones are longer by one.
@@ -43,12 +40,12 @@ class StreamedSeries(SeriesSource):
         ends = np.cumsum(t // self.n_sections + longer)
         self._bounds = np.concatenate([[0], ends])
         self._kept: Ints | None = None
-        n = self.n_seen * self.n_sections
+        n = len(source) * self.n_sections
         self.shape = n, source.shape[1], int(self._bounds[1])
         self.complete = survey.complete and t % self.n_sections == 0
         self._lengths = survey.shortest, survey.longest
         if source.shards is not None:
-            self.shards = self.n_sections * self._places(source.shards)
+            self.shards = self.n_sections * source.shards
         if self.n_sections > 1:
             self._lengths = t // self.n_sections, self.shape[-1]
             if not survey.complete:
@@ -64,21 +61,15 @@ class StreamedSeries(SeriesSource):
         if self._kept is not None:
             rows = self._kept[rows]
         if self.source.shards is None:
-            sections, series = np.divmod(rows, self.n_seen)
+            sections, series = np.divmod(rows, len(self.source))
         else:
             series, sections = np.divmod(rows, self.n_sections)
-        if self._series is not None:
-            series = self._series[series]
         taken = np.full((len(rows), *self.shape[1:]), np.nan, np.float32)
         for s in np.unique(sections).tolist():
             here, (begin, end) = sections == s, self._bounds[s : s + 2].tolist()
             values = self.source.take(series[here], begin, end)
             taken[here, :, : end - begin] = self.scaled(values)
         return taken[..., start:stop]
-
-    def _places(self, rows: Ints) -> Ints:
-        """How many series that are not empty come before some rows of the source."""
-        return rows if self._series is None else np.searchsorted(self._series, rows)
 
     def _look_at_sections(self) -> None:
         """Leave out those without a value, and see how long the others are."""

@@ -12,7 +12,14 @@ from softclt.data.dataset import add_values
 from softclt.data.errors import DataError
 from softclt.data.preparation import Moments, blocks_of
 from softclt.progress import progress_bar
-from softclt.validation import Flags, Floats, Ints, observed_steps, series_lengths
+from softclt.validation import (
+    Flags,
+    Floats,
+    Ints,
+    observed_steps,
+    series_lengths,
+    unusable_value,
+)
 
 
 @dataclass(frozen=True)
@@ -96,7 +103,7 @@ class SeriesSource(ABC):
         moments, some, t = Moments(self.shape[1]), [], self.shape[-1]
         shortest, longest, complete = t, 0, True
         for first, start, block in self.blocks():
-            self._refuse_infinity(block, first, start)
+            self._refuse_unusable(block, first, start)
             add_values(digest, block)
             moments.add(block)
             if start == 0:
@@ -133,15 +140,9 @@ class SeriesSource(ABC):
         n, d, t = self.shape
         return f"{type(self).__name__}({self.name}: {n} series, {d} channel(s), {t} steps)"
 
-    def _refuse_infinity(self, block: Floats, first: int, start: int) -> None:
-        infinite = np.isinf(block)
-        if infinite.any():
-            i, c, s = (int(axis[0]) for axis in np.nonzero(infinite))
-            raise DataError(
-                f"contains infinity: series {first + i}, channel {c}, step {start + s}; "
-                "use NaN for values that are missing",
-                self.name,
-            )
+    def _refuse_unusable(self, block: Floats, first: int, start: int) -> None:
+        if (words := unusable_value(block, first, start)) is not None:
+            raise DataError(words, self.name)
 
 
 class _Channels(SeriesSource):

@@ -20,7 +20,7 @@ from softclt.encoders.stacked import one_of, stacked
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner
 from softclt.methods.learner import RepresentationLearner
-from softclt.methods.many import late_weights
+from softclt.methods.many import late_weights, refuse_empty
 from softclt.methods.rivals.rival import Rival
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.soft import SoftLearner
@@ -29,14 +29,13 @@ from softclt.methods.supervised import LEAST_STEPS, new_classifier, phase_seed
 from softclt.training import Callback, StepDraws, Stream, TrainingState
 from softclt.training.loop import Course
 from softclt.training.phases import Phase, phase_folder, run_phase
-from softclt.training.randomness import torch_seed
+from softclt.training.randomness import own_draws, torch_seed
 from softclt.validation import (
     Floats,
     Floats32,
     Ints,
     check_range,
     check_series,
-    observed_steps,
     series_lengths,
 )
 
@@ -219,14 +218,12 @@ def _fit_stack(
     callbacks: Sequence[Callback] = (),
 ) -> None:
     """Train models that can be stacked, with equally many labels of as many classes each."""
-    lead, some = models[0], observed_steps(X).any(axis=1)
-    for model, own in zip(models, labels, strict=True):
+    lead = models[0]
+    refuse_empty(lead, X)
+    for model in models:
         model.network_ = None
         model._begin(X, checkpoint)
-        if (own.known & ~some).any():
-            empty = np.flatnonzero(own.known & ~some)[0]
-            raise ValueError(f"series {empty} has a label, but no value; leave it out")
-    X, codes = X[some], np.stack([own.codes[some] for own in labels])  # (R, N)
+    codes = np.stack([own.codes for own in labels])  # (R, N)
     seen = lead._seen(X)
     if lead.mask_padding:
         seen = seen[..., : max(2, int(series_lengths(seen).max()))]
@@ -293,7 +290,6 @@ def _phase(
 
 def _new_network(model: LabelledRival, X: Floats, n_classes: int, seed: int) -> Encoder:
     classifier = new_classifier(model, X, n_classes, seed)
-    with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
-        torch.manual_seed(torch_seed(Stream.INIT, seed, 1))
+    with own_draws(torch_seed(Stream.INIT, seed, 1)):
         network = model._network(classifier)
     return network.to(device=torch.device(model.device_), dtype=model._dtype())

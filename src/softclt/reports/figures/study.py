@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from softclt.data import Dataset, load
-from softclt.data.preparation import apply_scale, channel_scale, scale_each_series
+from softclt.data.preparation import find_scale, scale_each_series, scaled
 from softclt.distances import pairwise_distance
 from softclt.methods import TS2Vec
 from softclt.probes.scores import Labels
@@ -91,8 +91,8 @@ class Study:
     def distances(self, rows: Any) -> Floats:
         """Raw distances between some training series, as the soft model sees and compares them."""
         model, X = self.model, self.X
-        if model.scale == "channel":
-            X = apply_scale(X, *channel_scale(X))
+        if model.scale is not None:
+            X = scaled(X, find_scale(X, model.scale))
         X = scale_each_series(X[rows]) if model.distance_scale == "series" else X[rows]
         return pairwise_distance(X, metric=model.distance, **(model.distance_params or {}))
 
