@@ -6,9 +6,16 @@ import logging
 import os
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+_MEMORY = Path("/proc/meminfo")
+_GROUPS = Path("/sys/fs/cgroup")  # limits of the container, in either version of the interface
+_LIMITS = (
+    ("memory.max", "memory.current"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+)
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +35,35 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def available_memory() -> int | None:
+    """Bytes that this process may still take; None where the system does not say."""
+    free = []
+    with suppress(OSError, ValueError, IndexError, StopIteration):
+        lines = _MEMORY.read_text().splitlines()
+        own = next(line for line in lines if line.startswith("MemAvailable:"))
+        free.append(int(own.split()[1]) * 1024)
+    for most, used in _LIMITS:
+        with suppress(OSError, ValueError):  # no limit is a word
+            limit = int((_GROUPS / most).read_text())
+            free.append(max(0, limit - int((_GROUPS / used).read_text())))
+    return min(free, default=None)
+
+
+def too_large(n_bytes: int) -> str:
+    """What to say of so many bytes that memory cannot hold them; nothing if it can."""
+    free = available_memory()
+    if free is None or n_bytes <= free:
+        return ""
+    return f"takes {_in_words(n_bytes)} of memory, of which {_in_words(free)} are free"
+
+
+def _in_words(n_bytes: int) -> str:
+    size, units = float(n_bytes), ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
+    while size >= 1024 and len(units) > 1:
+        size, units = size / 1024, units[1:]
+    return f"{size:.3g} {units[0]}"
 
 
 def json_lines(values: Iterable[dict[str, Any]]) -> str:

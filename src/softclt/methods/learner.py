@@ -19,6 +19,7 @@ from softclt import inference, persistence, pretrained
 from softclt.data.preparation import apply_scale
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
+from softclt.encoders.shapes import AtMost, check_shapes
 from softclt.inference import causal
 from softclt.inference.stream import CausalStream
 from softclt.losses.functional import TemporalWeights
@@ -46,6 +47,7 @@ from softclt.validation import (
 
 methods: Registry[type["RepresentationLearner"]] = Registry("method")
 
+_CALLS_A_TENSOR = 50  # of torch that making a network takes at most, by far
 _AT_ONCE = 10**10  # numbers that a stack may keep for its backward pass, by our estimate
 
 
@@ -382,11 +384,13 @@ class RepresentationLearner(SeriesTransformer):
     def _restore(self, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         """Become the fitted model that ``save`` described."""
         fitted = config["fitted"]
+        persistence.check_entries(config, _DESCRIBED)
+        persistence.check_entries(fitted, _FITTED)
+        persistence.check_entries(fitted["history"], {"loss": persistence.NUMBERS})
+        self._check_parameters()
         self.n_features_in_ = fitted["n_features_in"]
-        self.scale_ = None
-        if fitted["scale"] is not None:
-            mean, std = fitted["scale"]
-            self.scale_ = np.array(mean), np.array(std)
+        self.scale_ = _scale_of(fitted["scale"], self.n_features_in_)
+        self._check_weights(tensors, config["training"])
         self.fingerprint_ = config["fingerprint"]
         self.seed_, self.n_iter_, self.history_ = (
             fitted["seed"],
@@ -403,6 +407,25 @@ class RepresentationLearner(SeriesTransformer):
             state.step, state.losses = self.n_iter_, [list(self.history_["loss"])]
             self.training_state_ = state
         self.module_ = state.averaged.eval()
+
+    def _unfilled(self, n_channels: int | None) -> Encoder:
+        """A network of the same shapes as that of ``_build``, with any weights."""
+        return self._build(cast(int, n_channels))
+
+    def _check_weights(self, tensors: dict[str, Tensor], training: bool) -> None:
+        """Refuse weights that are not those of the network, before any of it takes memory."""
+        if getattr(self, "encoder", None) is not None:  # of the caller, who made it already
+            return
+        with torch.device("meta"), AtMost(_CALLS_A_TENSOR * (len(tensors) + 1)):
+            network = self._unfilled(self.n_features_in_)
+        check_shapes(network, under("averaged.", tensors))
+        if training and self._averages:
+            check_shapes(network, under("last.", tensors))
+        parameters = {name: own.shape for name, own in network.named_parameters()}
+        for name, moment in under("optimizer.", tensors).items():
+            parameter = name.rpartition(".")[0]
+            if moment.ndim > 0 and moment.shape != parameters.get(parameter):
+                raise ValueError(f"optimizer.{name} has the shape {tuple(moment.shape)}")
 
     def _reading(self, context: int) -> causal.Lookback:
         return causal.Lookback(context, self.read_out()[1])
@@ -512,14 +535,32 @@ def load_model(
                 "give one to load_model(folder, encoder=...), its weights are read"
             )
         params = params | {"encoder": encoder}
-    try:
+    with persistence.one_error(folder, name):
         model = methods[name](**params)
         model._restore(config, tensors)
-    except (KeyError, TypeError, RuntimeError) as error:
-        raise persistence.ModelFileError(
-            f"{folder} does not fit the method {name!r} of this version ({error})"
-        ) from None
     return model
+
+
+_DESCRIBED = {"training": persistence.FLAG, "fingerprint": persistence.TEXT}
+_FITTED = {
+    "n_features_in": persistence.optional(persistence.SIZE),
+    "scale": persistence.optional(persistence.LIST),
+    "seed": persistence.COUNT,
+    "n_iter": persistence.COUNT,
+    "history": persistence.TABLE,
+}
+
+
+def _scale_of(kept: list[Any] | None, n_channels: int | None) -> tuple[Floats64, Floats64] | None:
+    """Mean and spread of each channel, as `save` wrote them."""
+    if kept is None:
+        return None
+    if len(kept) != 2 or not all(persistence.NUMBERS.fits(half) for half in kept):
+        raise ValueError("scale is not two lists of numbers")
+    mean, spread = (np.array(half, dtype=np.float64) for half in kept)
+    if not len(mean) == len(spread) == n_channels or (spread <= 0).any():
+        raise ValueError(f"scale is not a mean and a spread above 0 of {n_channels} channel(s)")
+    return mean, spread
 
 
 def find_device(name: str) -> torch.device:
