@@ -28,8 +28,9 @@ _WRONG_USE = (
 # Packages whose messages are for the user: sklearn's are on parameters and models not fitted.
 _SPEAKERS = ("softclt", "sklearn")
 
-# What is nobody's fault and says all there is to say: a full disk, a loss that is no number.
-_FAILED = (OSError, FloatingPointError)
+# What is nobody's fault and says all there is to say: a full disk, a loss that is no number, too
+# little memory.
+_FAILED = (OSError, FloatingPointError, MemoryError)
 
 
 class Commands(TyperGroup):

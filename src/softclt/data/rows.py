@@ -1,5 +1,6 @@
 """Rows of a table, wherever they came from, become series."""
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
+from softclt.files import too_large
 from softclt.validation import Ints
 
 
@@ -70,7 +72,14 @@ def _from_long(rows: Rows) -> SeriesTable:
     series = codes[order]  # (R,) sorted
     lengths = np.bincount(series)
     step = np.arange(n_rows) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    X = np.full((len(lengths), n_channels, lengths.max()), np.nan)
+    shape = len(lengths), n_channels, int(lengths.max())
+    if problem := too_large(2 * 8 * math.prod(shape)):
+        raise DataError(
+            f"{shape[0]} series, the longest of {shape[2]} steps: padded to that length, they make "
+            f"an array that {problem}; cut the long ones, or keep them in a file of their own",
+            rows.source,
+        )
+    X = np.full(shape, np.nan)
     X[series, :, step] = rows.values[order]
     stamps, time_format, unsorted_at = None, "", ""
     if times is not None:
