@@ -93,7 +93,7 @@ def test_a_file_that_cannot_be_followed_is_refused_with_the_reason(text, words, 
 
 
 def test_a_missing_file_is_told():
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="no such file"):
         read_corpus("nowhere.toml")
 
 
@@ -135,5 +135,5 @@ def test_a_file_that_holds_no_corpus_is_refused(described, tmp_path):
     (tmp_path / "torn.npz").write_bytes(b"PK\x03\x04 and no more")
     with pytest.raises(DataError, match="no NumPy file"):
         read_corpus(tmp_path / "torn.npz")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="no such file"):
         read_corpus(tmp_path / "nowhere.npz")
