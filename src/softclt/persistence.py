@@ -5,20 +5,21 @@ import json
 import math
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from softclt import __version__
+from softclt import __version__, schema
 from softclt.files import held, json_lines, to_disk, too_large, whole_file
+from softclt.schema import DIGEST, FLAG, NUMBERS, TABLE, TEXT, Kind
 
 FORMAT = 1
 CONFIG = "config.json"
@@ -139,57 +140,12 @@ def _finish(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-class Kind(NamedTuple):
-    """What an entry of a description may be.
-
-    Attributes:
-        words: For messages.
-        fits: Whether a value of JSON is one.
-    """
-
-    words: str
-    fits: Callable[[Any], bool]
-
-
-def _is_number(value: Any) -> bool:
-    is_one = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_one and abs(value) < math.inf
-
-
-def _is_count(value: Any, least: int = 0) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63
-
-
-TEXT = Kind("a text", lambda value: isinstance(value, str))
-TABLE = Kind("a table", lambda value: isinstance(value, dict))
-LIST = Kind("a list", lambda value: isinstance(value, list))
-FLAG = Kind("true or false", lambda value: isinstance(value, bool))
-NUMBERS = Kind(
-    "a list of numbers", lambda value: isinstance(value, list) and all(map(_is_number, value))
-)
-COUNT = Kind("a whole number >= 0", _is_count)
-COUNTS = Kind(
-    "a list of whole numbers >= 0",
-    lambda value: isinstance(value, list) and all(map(_is_count, value)),
-)
-SIZE = Kind("a whole number > 0", partial(_is_count, least=1))
-DIGEST = Kind("a SHA-256", lambda value: isinstance(value, str) and len(value) == 64)
-
-
-def optional(kind: Kind) -> Kind:
-    """The same, or null."""
-    return Kind(f"{kind.words} or null", lambda value: value is None or kind.fits(value))
-
-
 def check_entries(table: Mapping[str, Any], kinds: Mapping[str, Kind], where: str = "") -> None:
-    """Refuse a table whose entries are missing, or of another kind."""
-    for name, kind in kinds.items():
-        if name not in table:
-            raise ModelFileError(f"{where}{name} is missing")
-        if not kind.fits(table[name]):
-            shown = repr(table[name])
-            shown = shown if len(shown) <= 40 else shown[:40] + "..."
-            raise ModelFileError(f"{where}{name} is {shown}; expected {kind.words}")
+    """Refuse a part of a description whose entries are missing, or of another kind."""
+    try:
+        schema.check_entries(table, kinds, where)
+    except ValueError as error:
+        raise ModelFileError(str(error)) from None
 
 
 # What every description has, and what only some have: the first models had no history of their own.

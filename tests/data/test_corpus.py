@@ -93,7 +93,7 @@ def test_a_file_that_cannot_be_followed_is_refused_with_the_reason(text, words, 
 
 
 def test_a_missing_file_is_told():
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="cannot be read"):
         read_corpus("nowhere.toml")
 
 

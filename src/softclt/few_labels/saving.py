@@ -12,7 +12,8 @@ from softclt import persistence
 from softclt.files import too_large
 from softclt.methods import RepresentationLearner, load_model, methods
 from softclt.methods.head import ClassifierNetwork
-from softclt.persistence import COUNT, COUNTS, LIST, SIZE, TEXT, check_entries, optional
+from softclt.persistence import check_entries
+from softclt.schema import COUNT, COUNTS, LIST, SIZE, TEXT, optional
 
 if TYPE_CHECKING:
     from softclt.few_labels.classifier import SemiSupervisedClassifier

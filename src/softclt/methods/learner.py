@@ -15,11 +15,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from softclt import inference, persistence, pretrained
+from softclt import inference, persistence, pretrained, schema
 from softclt.data.preparation import apply_scale
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
 from softclt.encoders.shapes import AtMost, check_shapes
+from softclt.files import too_large
 from softclt.inference import causal
 from softclt.inference.stream import CausalStream
 from softclt.losses.functional import TemporalWeights
@@ -48,6 +49,8 @@ from softclt.validation import (
 methods: Registry[type["RepresentationLearner"]] = Registry("method")
 
 _CALLS_A_TENSOR = 50  # of torch that making a network takes at most, by far
+_CALLS_AT_ALL = 1_000_000
+_COPIES = 5  # of its weights that training holds: last and mean ones, gradients, two moments
 _AT_ONCE = 10**10  # numbers that a stack may keep for its backward pass, by our estimate
 
 
@@ -386,7 +389,7 @@ class RepresentationLearner(SeriesTransformer):
         fitted = config["fitted"]
         persistence.check_entries(config, _DESCRIBED)
         persistence.check_entries(fitted, _FITTED)
-        persistence.check_entries(fitted["history"], {"loss": persistence.NUMBERS})
+        persistence.check_entries(fitted["history"], {"loss": schema.NUMBERS})
         self._check_parameters()
         self.n_features_in_ = fitted["n_features_in"]
         self.scale_ = _scale_of(fitted["scale"], self.n_features_in_)
@@ -411,6 +414,19 @@ class RepresentationLearner(SeriesTransformer):
     def _unfilled(self, n_channels: int | None) -> Encoder:
         """A network of the same shapes as that of ``_build``, with any weights."""
         return self._build(cast(int, n_channels))
+
+    def check_size(self) -> None:
+        """Refuse a network, of one channel, whose training memory cannot hold."""
+        if getattr(self, "encoder", None) is not None:
+            return
+        try:
+            with torch.device("meta"), AtMost(_CALLS_AT_ALL):
+                network = self._unfilled(1)
+            size = sum(p.numel() * p.element_size() for p in network.parameters())
+        except (OverflowError, RuntimeError):  # shapes that no index can say
+            raise ValueError("the network is larger than any memory") from None
+        if problem := too_large(_COPIES * size):
+            raise ValueError(f"the network with what trains it {problem}; choose smaller sizes")
 
     def _check_weights(self, tensors: dict[str, Tensor], training: bool) -> None:
         """Refuse weights that are not those of the network, before any of it takes memory."""
@@ -541,13 +557,13 @@ def load_model(
     return model
 
 
-_DESCRIBED = {"training": persistence.FLAG, "fingerprint": persistence.TEXT}
+_DESCRIBED = {"training": schema.FLAG, "fingerprint": schema.TEXT}
 _FITTED = {
-    "n_features_in": persistence.optional(persistence.SIZE),
-    "scale": persistence.optional(persistence.LIST),
-    "seed": persistence.COUNT,
-    "n_iter": persistence.COUNT,
-    "history": persistence.TABLE,
+    "n_features_in": schema.optional(schema.SIZE),
+    "scale": schema.optional(schema.LIST),
+    "seed": schema.COUNT,
+    "n_iter": schema.COUNT,
+    "history": schema.TABLE,
 }
 
 
@@ -555,7 +571,7 @@ def _scale_of(kept: list[Any] | None, n_channels: int | None) -> tuple[Floats64,
     """Mean and spread of each channel, as `save` wrote them."""
     if kept is None:
         return None
-    if len(kept) != 2 or not all(persistence.NUMBERS.fits(half) for half in kept):
+    if len(kept) != 2 or not all(schema.NUMBERS.fits(half) for half in kept):
         raise ValueError("scale is not two lists of numbers")
     mean, spread = (np.array(half, dtype=np.float64) for half in kept)
     if not len(mean) == len(spread) == n_channels or (spread <= 0).any():

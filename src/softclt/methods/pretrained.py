@@ -20,8 +20,9 @@ from softclt.methods.learner import methods
 from softclt.methods.many import checked
 from softclt.methods.series_contrast import SeriesContrast
 from softclt.methods.signature import with_parameters_of
-from softclt.persistence import DIGEST, FLAG, SIZE, TABLE, TEXT, ModelFileError, check_entries
+from softclt.persistence import ModelFileError, check_entries
 from softclt.pretrained import Weights, find_weights, names
+from softclt.schema import DIGEST, FLAG, SIZE, TABLE, TEXT
 from softclt.training import Callback
 from softclt.training.checkpoint import under
 from softclt.training.loop import HALF_PRECISION
