@@ -73,7 +73,11 @@ def _nonsense(rng: Rng) -> Any:
         *(None, 3, "series", [], [[]], {}, np.zeros(3), np.zeros((0, 1, 3)), np.zeros((2, 0, 3))),
         *(np.zeros((2, 1, 0)), np.zeros((2, 2, 2, 2)), [["a", "b"], ["c", "d"]], object()),
         *(np.array([[1 + 2j, 3]]), [np.zeros(3), np.zeros((2, 3))], [None, None], np.array("x")),
-        *(np.array([[1, None, 2]], object), torch.zeros(2, 1, 9), np.ma.masked_all((3, 1, 9))),
+        *(
+            np.array([[1, None, 2]], object),
+            torch.zeros(2, 1, 9),
+            np.ma.MaskedArray(np.ones((3, 1, 9)), mask=True),
+        ),
         *([[1.0, 2.0], "b"], np.array([["2020-01-01", "2020-01-02"]], "M8[D]"), [[10**400, 1]]),
     ]
     return choices[int(rng.integers(len(choices)))]
@@ -180,7 +184,7 @@ def _detector(name: str, rng: Rng, threshold: str = "sigma") -> None:
     X = np.cumsum(rng.normal(size=(2, 1, int(rng.integers(60, 300)))), -1) if long else _series(rng)
     if long and rng.random() < 0.5:
         X[rng.random(X.shape) < 0.05] = np.nan
-    own = {"context": int(rng.integers(1, 40)), "random_state": 0}
+    own: dict[str, Any] = {"context": int(rng.integers(1, 40)), "random_state": 0}
     model = methods["ts2vec"](**_small("ts2vec", _plain()))
     detector = AnomalyDetector(model, scorer=name, threshold=threshold, **own).fit(X)
     _numbers(detector.anomaly_scores(X), "scores", missing=True)

@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 RIGHT, REFUSED, WRONG, LEFT_OUT = "right", "refused clearly", "wrong", "left out"
+_OUTCOMES = (RIGHT, REFUSED, WRONG, LEFT_OUT)
 PATIENCE = 120.0  # seconds after which a case hangs
 
 #: A case by its number: gives RIGHT or REFUSED, or raises; what raises unclearly is wrong.
@@ -41,9 +42,6 @@ class Tally:
         self.counts[outcome] += 1
         if outcome in (WRONG, LEFT_OUT):
             self.details.append(f"{part} {number}: {outcome}: {detail}")
-
-
-_OUTCOMES = (RIGHT, REFUSED, WRONG, LEFT_OUT)
 
 
 def is_clear(error: BaseException) -> bool:

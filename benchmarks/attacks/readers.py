@@ -150,9 +150,14 @@ def _model(folder: Path) -> Path:
 
 
 def _classifier(folder: Path) -> Path:
-    own = {"method_params": {**SMALL, "max_iter": 0}, "random_state": 0}
-    SemiSupervisedClassifier(**own).fit(series(), [0, 1, 0, 1]).save(folder / "classifier")
+    _fitted_classifier().save(folder / "classifier")
     return folder / "classifier"
+
+
+@cache
+def _fitted_classifier() -> SemiSupervisedClassifier:
+    model = SemiSupervisedClassifier(method_params=SMALL | {"max_iter": 0}, random_state=0)
+    return model.fit(series(), [0, 1, 0, 1])
 
 
 def _store(folder: Path) -> Path:
@@ -195,8 +200,7 @@ def _expected(kind: str) -> Any:
     model = TS2Vec(**SMALL, max_iter=0, random_state=0).fit(series())
     if kind == "model":
         return model.transform(series())
-    own = {"method_params": {**SMALL, "max_iter": 0}, "random_state": 0}
-    return SemiSupervisedClassifier(**own).fit(series(), [0, 1, 0, 1]).predict_proba(series())
+    return _fitted_classifier().predict_proba(series())
 
 
 def _read_model(path: Path) -> None:
