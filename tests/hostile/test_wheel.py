@@ -27,10 +27,10 @@ from pathlib import Path
 site, work, hidden, commands = sys.argv[1], sys.argv[2], *map(json.loads, sys.argv[3:5])
 sys.path.insert(0, site)
 from importlib.machinery import PathFinder
-class Hiding:
+class Hiding(PathFinder):
     @staticmethod
-    def find_spec(name, path=None, target=None):
-        return None if name.partition(".")[0] in hidden else PathFinder.find_spec(name, path, target)
+    def find_spec(name, *more):
+        return None if name.partition(".")[0] in hidden else PathFinder.find_spec(name, *more)
 sys.meta_path[sys.meta_path.index(PathFinder)] = Hiding
 import softclt
 assert Path(softclt.__file__).is_relative_to(site), softclt.__file__
