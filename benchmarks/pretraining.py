@@ -14,7 +14,6 @@ the first one does in the given time.
 import argparse
 import json
 import time
-import tomllib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
-import softclt.bench.families
+from softclt.bench.families import families
 from softclt.data import load, read_corpus, write_corpus
 from softclt.data.corpus import find_corpus, gather
 from softclt.methods import SeriesContrast
@@ -73,12 +72,6 @@ def main() -> None:
         prepare(options.folder)
     else:
         screen(options)
-
-
-def families() -> dict[str, Any]:
-    """Families of data sets, and which choose."""
-    path = Path(softclt.bench.families.__file__).with_suffix(".toml")
-    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def left_out() -> list[str]:

@@ -440,12 +440,12 @@ def test_the_largest_data_set_comes_first_and_missing_ones_are_listed(suite):
 def test_the_estimate_grows_with_the_work_and_learns_from_results(suite, out):
     small, large = make_plan(suite("hard")), make_plan(suite("hard", "all", "two"))
     assert 0 < estimate(small)[0] < estimate(large)[0]
-    assert estimate(small)[1] is False
+    assert estimate(small)[1] == "by a rule of thumb"
     run_plan(make_plan(suite("hard"), out, sets=["waves"]), out)
     slow = [replace(r, seconds={"fit": 1000.0}) for r in read_results(out)]
     out.write_text("".join(json.dumps(json.loads(r.to_json())) + "\n" for r in slow))
-    seconds, learned = estimate(make_plan(suite("hard"), out))
-    assert learned
+    seconds, basis = estimate(make_plan(suite("hard"), out))
+    assert basis == "by results that are there"
     assert seconds > 100 * estimate(small)[0]
 
 

@@ -127,7 +127,7 @@ def test_labels_train_the_network_and_a_second_call_takes_what_is_kept(
     before = {p: (tmp_path / p).stat().st_mtime_ns for p in kept}
     assert {p.parts[1] for p in kept if p.parts[1][0] == "1"} == {"1-self-supervised"}
     assert any(p.parts[1].startswith("labels-") for p in kept)
-    labelled_by(folder, *words)
+    labelled_by(folder, *words, "--force")
     assert out.read_bytes() == first
     assert before == {p: (tmp_path / p).stat().st_mtime_ns for p in kept}
 
@@ -139,7 +139,7 @@ def test_other_labels_start_from_what_was_learned_without_any(folder, out, tmp_p
     before = kept.stat().st_mtime_ns
     fewer = pd.read_csv(folder / "few.csv").iloc[:-1]
     fewer.to_csv(tmp_path / "fewer.csv", index=False)
-    classify(folder / "series.csv", "--labels", tmp_path / "fewer.csv", *words)
+    classify(folder / "series.csv", "--labels", tmp_path / "fewer.csv", *words, "--force")
     assert kept.stat().st_mtime_ns == before
 
 

@@ -106,7 +106,7 @@ def test_gaps_and_irregular_times_are_put_on_a_grid_and_said(write, out):
     assert load_table().time[PEAK] in pd.read_csv(out).start.tolist()
     seconds = np.arange(600) * 60 + np.random.default_rng(0).integers(-20, 20, 600)
     uneven = pd.DataFrame({"time": seconds, "load": load_table().load})
-    result = detect(write(uneven), "--out", out, *QUICK)
+    result = detect(write(uneven), "--out", out, "--force", *QUICK)
     assert "the times are irregular: 600 rows were put on a grid of" in result.stderr
     assert seconds[PEAK] in pd.read_csv(out).start.tolist()
 

@@ -72,7 +72,7 @@ def test_the_parts_of_a_data_set_are_a_column(folder, tmp_path):
     softclt(*words, "--split", "all")
     columns = {column["name"]: column for column in data_of(out)["columns"]}
     assert columns["part"]["names"] == ["test", "train"]
-    softclt(*words)
+    softclt(*words, "--force")
     assert [column["name"] for column in data_of(out)["columns"]] == ["label"]
 
 
@@ -83,6 +83,7 @@ def test_another_table_gives_colours_by_id(folder, tmp_path):
     softclt(*words, "--colors", about, "--out", out)
     assert data_of(out)["columns"][1]["names"] == ["ann", "bob"]
     about.write_text("id,label\ns3,ann\n")
+    words = [*words, "--force"]
     softclt(*words, "--colors", about, "--out", out)
     assert [column["name"] for column in data_of(out)["columns"]] == ["label", "label (2)"]
     about.write_text("id,owner\nx,ann\n")
@@ -112,4 +113,4 @@ def test_a_folder_without_a_model_is_refused(folder, tmp_path):
 
 
 def test_help_has_examples():
-    assert "softclt explore model/ ucr/GunPoint" in softclt("explore", "--help").stdout
+    assert "softclt explore base ucr/GunPoint" in softclt("explore", "--help").stdout

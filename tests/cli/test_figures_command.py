@@ -40,7 +40,7 @@ def test_without_names_what_has_no_data_is_named_and_left_out(tmp_path, monkeypa
     result = softclt("figures", "--out", tmp_path / "new")
     assert "softclt: seasonal is left out, ucr/Adiac is not here; --data helps" in result.stderr
     drawn = sorted(path.name for path in (tmp_path / "new").iterdir())
-    assert drawn == ["designs.png", "lags.png"]  # which need none
+    assert drawn == ["designs.png", "lags.png", "synthetic.png"]  # which need none
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_a_model_that_was_fitted_before_is_used(load_csv, tmp_path):
     forecast(*words, "--horizon", 6)
     assert len(pd.read_csv(tmp_path / "next.csv")) == 12
     assert "leave --preset and --set out" in refused(*words, *TINY)
-    assert "fitted with 2 channel(s)" in refused(*words, "--values", "load")
+    assert "fitted with 2 channel(s)" in refused(*words, "--values", "load", "--force")
 
 
 def broken(kind):

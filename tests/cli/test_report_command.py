@@ -1,6 +1,7 @@
 """``softclt report`` from files of results to a file to look at."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def test_results_become_a_page_without_any_option(folder):
     assert "softness helps" in done.stdout
     assert "report: report.html" in done.stdout
     text = Path("report.html").read_text(encoding="utf-8")
-    assert "softclt report results --out report.html" in text
+    assert re.search(r">\s*softclt report\s*<", text)
 
 
 def test_baselines_peers_and_the_interval_are_in_the_command_to_run_again(folder):
@@ -43,7 +44,8 @@ def test_baselines_peers_and_the_interval_are_in_the_command_to_run_again(folder
     )
     assert done.exit_code == 0, done.output
     text = Path("r.md").read_text(encoding="utf-8")
-    assert "--baselines 'my peers.csv' --peer B --interval bootstrap --out r.md" in text
+    command = "softclt report results/ucr.jsonl --baselines 'my peers.csv' --peer B --interval"
+    assert f"\n{command} bootstrap --no-figures --out r.md\n" in text
     assert "bootstrap of the data sets" in text
     assert "| B | not stated |" in text
     assert "| A |" not in text
@@ -92,3 +94,48 @@ def test_a_missing_extra_is_named_with_its_pip_command(folder, package, monkeypa
     assert done.exit_code == 2
     assert "pip install 'softclt[report]'" in done.stderr
     assert not Path("report.html").exists()
+
+
+def asked(**more):
+    values = {"command": "softclt bench mine.toml --seeds 3", "suite": "ucr", "seeds": 3}
+    values |= {"rows": ["hard", "soft", "never"], "sets": [*DATASETS, "ucr/SetZ"]}
+    return values | {"absent": ["ucr/Gone"]} | more
+
+
+def test_the_commands_that_made_the_results_are_those_to_run_again(folder):
+    lines = [asked(), asked(), asked(command="softclt bench ucr --sets 'ucr/S*'")]
+    Path("results/ucr.commands").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    assert run("--no-figures", "--out", "r.md").exit_code == 0
+    text = Path("r.md").read_text(encoding="utf-8")
+    commands = text.split("```bash\n")[1].split("\n```")[0].splitlines()
+    assert commands == [
+        "softclt bench mine.toml --seeds 3",
+        "softclt bench ucr --sets 'ucr/S*'",
+        "softclt report --no-figures --out r.md",
+    ]
+
+
+def test_rows_and_sets_that_never_ran_are_listed(folder):
+    Path("results/ucr.commands").write_text(json.dumps(asked()) + "\nrubbish\n")
+    done = run("results/ucr.jsonl", "--no-figures", "--out", "r.md")
+    assert done.exit_code == 0
+    assert "ucr.commands, line 2" in done.stderr
+    text = Path("r.md").read_text(encoding="utf-8")
+    assert "Never run in ucr: the row never." in text
+    assert "Never run in ucr: the data set ucr/SetZ." in text
+    assert "Not there when ucr was run: ucr/Gone." in text
+    assert "45 of the 117 runs that ucr was asked for are missing." in text
+
+
+def test_without_the_commands_of_a_bench_none_is_made_up(folder):
+    assert run("--no-figures", "--out", "r.md").exit_code == 0
+    assert "softclt bench" not in Path("r.md").read_text(encoding="utf-8")
+
+
+def test_figures_beside_a_document_are_kept_unless_forced(folder):
+    Path("r-figures").mkdir()
+    Path("r-figures/mine.svg").write_text("mine")
+    done = run("--out", "r.md")
+    assert done.exit_code == 2
+    assert "r-figures is not empty" in done.stderr
+    assert run("--out", "r.md", "--no-figures").exit_code == 0

@@ -113,7 +113,7 @@ def test_a_block_is_interpolated_between_its_own_steps():
 
 def corpus(rng):
     values = resampled(rng.normal(size=(30, 1, 40)).cumsum(axis=-1), 32)
-    return Corpus(values, ("a", "b", "made"), (12, 8, 10), (3.0, 2.0, 1.0), (True, True, False))
+    return Corpus(values, ("a", "b", "made"), (12, 8, 10), (3.0, 2.0, 1.0), (0, 0, 1))
 
 
 def test_a_corpus_is_learned_from_with_and_without_softness(rng):

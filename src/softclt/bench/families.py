@@ -10,7 +10,8 @@ from softclt.data import Dataset
 
 
 @cache
-def _table() -> dict[str, Any]:
+def families() -> dict[str, Any]:
+    """The table: ``families`` with their sets, those ``held_out``, and those that ``chooses``."""
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
@@ -18,7 +19,7 @@ def _table() -> dict[str, Any]:
 def family(data: Dataset) -> str:
     """Sets of the same recordings have one name; a set without relatives has its own."""
     name = str(data.meta["name"])
-    for own, members in _table()["families"].items():
+    for own, members in families()["families"].items():
         if name in members:
             return str(own)
     return name
@@ -27,5 +28,5 @@ def family(data: Dataset) -> str:
 @groups.register("corpus")
 def corpus(data: Dataset) -> str:
     """Whether unlabelled relatives were in the corpus of ``base``: seen, or unseen."""
-    table, own = _table(), family(data)
+    table, own = families(), family(data)
     return "seen" if own in table["families"] and own not in table["held_out"] else "unseen"

@@ -6,6 +6,7 @@ import typer
 
 from softclt.cli.bench import bench
 from softclt.cli.cache import cache
+from softclt.cli.check import check
 from softclt.cli.classify import classify
 from softclt.cli.demo import demo
 from softclt.cli.detect import detect
@@ -68,6 +69,14 @@ app.command(
     short_help="See it work on real data, with scores and a picture.",
     epilog=examples("softclt demo", "softclt demo --quick --out /tmp/demo"),
 )(demo)
+app.command(
+    short_help="See what is in a file before anything is learned from it.",
+    epilog=examples(
+        "softclt check sales.csv --id store --time day",
+        "softclt check sheet.csv --decimal , --duplicates mean --resample 1h",
+        "softclt check ucr/GunPoint --split all --json",
+    ),
+)(check)
 app.command(
     short_help="Learn a model from series without labels.",
     epilog=examples(

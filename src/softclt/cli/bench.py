@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from softclt.cli import options
-from softclt.cli.output import new_table, note, print_json, print_table, watched
+from softclt.cli.errors import command_line
+from softclt.cli.output import (
+    Output,
+    check_extra,
+    check_outputs,
+    new_table,
+    note,
+    print_json,
+    print_table,
+    say,
+    tell,
+)
+from softclt.progress import progress_bar, time_in_words
 
 if TYPE_CHECKING:
     from softclt.bench.running import Plan
@@ -74,19 +86,20 @@ def bench(
     Stop it, kill it: the same command goes on where it was, and tries again what failed. Data sets
     that are not on your disk are listed and left out. The exit code is 1 if a run failed.
     """
-    if out.is_file():
-        raise FileExistsError(f"--out {out} is a file; expected a folder")
+    check_outputs(Output(out, goes_on=True))
+    if ray is not None:
+        check_extra("ray")
     if data is not None:
         if not data.is_dir():
             raise FileNotFoundError(f"--data {data}: no such folder")
         roots = [str(data), *filter(None, [os.environ.get("SOFTCLT_DATA")])]
         os.environ["SOFTCLT_DATA"] = os.pathsep.join(roots)  # workers look there, too
 
+    from softclt.bench.asked import Asked
     from softclt.bench.estimates import estimate
     from softclt.bench.running import make_plan, run_plan
     from softclt.bench.suites import read_suite
     from softclt.methods.learner import find_device
-    from softclt.progress import progress_bar
     from softclt.tasks.kept import keeping
 
     where = "cpu" if ray is not None and device == "auto" else str(find_device(device))
@@ -102,20 +115,24 @@ def bench(
     context.with_resource(keeping())  # data sets that the plan looks at are those that are run
     plan = make_plan(chosen, file, _listed(sets))
     for name, reason in plan.damaged:
-        typer.echo(f"softclt: {name} is left out: {reason}", err=True)
+        tell(f"{name} is left out: {reason}")
     if plan.missing:
-        typer.echo(f"softclt: not here, left out: {_some(plan.missing)}", err=True)
+        tell(f"not here, left out: {_some(plan.missing)}")
     if not plan.sets:
         raise ValueError(
             f"no data set of the suite {chosen.name!r} is here; set $SOFTCLT_DATA or --data to "
             'the folder that has them, or pip install "softclt[data]" for a few'
         )
-    seconds, corrected = estimate(plan, where, workers or 1)
+    seconds, basis = estimate(plan, where, workers or 1, measured=True)
     if dry_run:
-        _print_plan(plan, file, seconds, corrected, as_json)
+        _print_plan(plan, file, seconds, basis, as_json)
         return
-    note(f"{plan.n_todo} runs on {len(plan.units)} data set(s) to go, on {where}; into {file}")
-    with progress_bar(chosen.name, plan.n_todo, watched()) as advance:
+    note(
+        f"{plan.n_todo} runs on {len(plan.units)} data set(s) to go, on {where}, about "
+        f"{time_in_words(seconds)}; into {file}"
+    )
+    Asked.of(plan, command_line()).write(file)
+    with progress_bar(chosen.name, plan.n_todo, True) as advance:
         new = run_plan(
             plan,
             file,
@@ -138,7 +155,7 @@ def _some(names: tuple[str, ...]) -> str:
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
 
 
-def _print_plan(plan: "Plan", file: Path, seconds: float, corrected: bool, as_json: bool) -> None:
+def _print_plan(plan: "Plan", file: Path, seconds: float, basis: str, as_json: bool) -> None:
     done = {facts.asked: 0 for facts in plan.sets}
     asked = {facts.fingerprint: facts.asked for facts in plan.sets}
     for result in plan.done:
@@ -171,13 +188,12 @@ def _print_plan(plan: "Plan", file: Path, seconds: float, corrected: bool, as_js
             str(done[facts.asked]),
             str(todo.get(facts.asked, 0)),
         )
-    basis = "by results that are there" if corrected else "by a rule of thumb"
     print_table(
         table,
         f"{plan.suite.name}: {plan.suite.about}",
         f"{len(names)} rows: {', '.join(names)}",
         f"{plan.suite.seeds} seed(s); {len(plan.done)} runs are in {file}, {plan.n_todo} to go: "
-        f"about {_time(seconds)} ({basis})",
+        f"about {time_in_words(seconds)} ({basis})",
     )
 
 
@@ -197,19 +213,11 @@ def _print_end(plan: "Plan", new: "list[Result]", file: Path, as_json: bool) -> 
         )
         return
     for result in failed[:SHOWN]:
-        typer.echo(
-            f"failed: {result.dataset}, {result.configuration}, seed {result.seed}: {result.error}"
-        )
+        say(f"failed: {result.dataset}, {result.configuration}, seed {result.seed}: {result.error}")
     if len(failed) > SHOWN:
-        typer.echo(f"... and {len(failed) - SHOWN} more, each a line with its error in {file}")
-    typer.echo(
+        say(f"... and {len(failed) - SHOWN} more, each a line with its error in {file}")
+    say(
         f"{plan.suite.name}: {len(new) - len(failed)} new run(s), {len(plan.done)} were there, "
         f"{len(failed)} failed; results in {file}"
     )
-    typer.echo(f"see them: softclt report {file.parent}")
-
-
-def _time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    say(f"see them: softclt report {file.parent}")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from softclt.cli import options
-from softclt.cli.output import new_table, print_json, print_table
+from softclt.cli.output import new_table, print_json, print_table, say
 
 cache = typer.Typer(rich_markup_mode=None)
 
@@ -83,8 +83,8 @@ def verify(
         print_json({"stores": len(stores), "damaged": damaged})
     else:
         for line in found:
-            typer.echo(f"damaged and removed: {line}")
-        typer.echo(f"{len(stores)} store(s) checked, {len(found)} damaged file(s)")
+            say(f"damaged and removed: {line}")
+        say(f"{len(stores)} store(s) checked, {len(found)} damaged file(s)")
     if found:
         raise typer.Exit(1)
 
@@ -103,7 +103,7 @@ def clear(
     if as_json:
         print_json({"folder": str(cache_folder()), "freed": freed})
     else:
-        typer.echo(f"{_size(freed)} freed in {cache_folder()}")
+        say(f"{_size(freed)} freed in {cache_folder()}")
 
 
 def _size(n_bytes: float) -> str:

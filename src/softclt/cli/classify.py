@@ -10,15 +10,16 @@ import typer
 from softclt.cli import options
 from softclt.cli.output import (
     TABLE_SUFFIXES,
-    check_suffix,
+    Output,
+    check_outputs,
     new_table,
     note,
     print_json,
     print_table,
-    watched,
+    tell,
     write_table,
 )
-from softclt.cli.settings import build_model, with_bars
+from softclt.cli.settings import build_model, check_input, with_bars
 from softclt.files import whole_file
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from softclt.reports.labelling import Labelling
 
 
+@options.reads_tables
 def classify(
     data: Annotated[
         str,
@@ -85,26 +87,32 @@ def classify(
     ] = None,
     seed: options.Seed = 0,
     split: options.Split = "train",
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
+    force: options.Force = False,
+    safe_csv: options.SafeCsv = False,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You have many series and labels of a few: write a label for each, and how sure it is.
 
     Learns from all series of DATA without labels, then from its labels. Says how accurate that is,
     by holding labels out, how much ten more would help, and which series to label next.
     """
-    check_suffix(out, TABLE_SUFFIXES)
-    if report is not None:
-        check_suffix(report, (".html",), "--report")
+    check_outputs(
+        Output(out, TABLE_SUFFIXES),
+        Output(report, (".html",), "--report", needs=["matplotlib"]),
+        Output(checkpoint, option="--checkpoint", goes_on=True),
+        force=force,
+        reads=[data, new, labels],
+    )
+    check_input(data)
     if model is not None:
         if method != "ts2vec" or preset is not None:
             raise ValueError("--model comes trained; leave --method and --preset out")
         method, settings = "pretrained", [f"weights={model}", *(settings or [])]
     learner = with_bars(build_model(method, preset, settings, random_state=seed))
 
+    from softclt.bench.estimates import training_words
     from softclt.few_labels import Predictions
     from softclt.few_labels.classifier import CLASSIFIERS
     from softclt.few_labels.learning import learn
@@ -112,11 +120,13 @@ def classify(
     from softclt.validation import check_choice
 
     check_choice(classifier, CLASSIFIERS, "classifier")
-    columns = options.column_names(id, time, label, values)
     table, given = _read_labelled(data, labels, columns, split)
     others = None if new is None else _read_new(new, columns, table.channels)
     _warn_of_single_labels(given)
-    note(f"learning with {method} from {len(table)} series, then from {len(given.rows)} labels")
+    note(
+        f"learning with {method} from {len(table)} series of {data}, then from "
+        f"{len(given.rows)} labels{training_words(learner, table.X.shape)}"
+    )
     try:
         learned = learn(
             learner,
@@ -124,11 +134,11 @@ def classify(
             given,
             classifier=classifier,
             checkpoint=checkpoint,
-            progress=watched(),
+            progress=True,
         )
     except KeyboardInterrupt as interruption:
         if interruption.args:  # how to go on
-            typer.echo(f"softclt: {interruption}", err=True)
+            tell(interruption)
         raise
     shown = table if others is None else others
     predictions = Predictions(learned.model.predict_proba(shown.X))
@@ -137,7 +147,7 @@ def classify(
         predictions=predictions,
         given=given,
         trained_on=table,
-        study=learned.study(seed, watched()),
+        study=learned.study(seed, True),
         next_rows=learned.next_rows(predictions, advise, None if others is None else others.X),
         learned=_words(method, learned),
         saw_labels=learned.saw_labels,
@@ -146,7 +156,9 @@ def classify(
     classes: list[str] = given.classes.tolist()
     names = [classes[code] if code >= 0 else None for code in given.codes]
     page = None if report is None else _page(found)
-    write_table(predictions.table(shown.ids, classes, names if new is None else None), out)
+    write_table(
+        predictions.table(shown.ids, classes, names if new is None else None), out, safe_csv
+    )
     if report is not None and page is not None:
         with whole_file(report) as temporary:
             temporary.write_text(page, encoding="utf-8")
@@ -204,10 +216,7 @@ def _warn_of_single_labels(given: "PartialLabels") -> None:
     alone = [name for name, n in zip(given.classes, given.counts, strict=True) if n == 1]
     if alone:
         named = ", ".join(map(repr, alone[:5])) + (", ..." if len(alone) > 5 else "")
-        typer.echo(
-            f"softclt: one label only for {named}; a second one makes a class testable, too",
-            err=True,
-        )
+        tell(f"one label only for {named}; a second one makes a class testable, too")
 
 
 def _words(method: str, learned: "Learned") -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softclt.cli import options
-from softclt.cli.output import note, print_json, print_table, watched
+from softclt.cli.output import Output, check_outputs, note, print_json, print_table, say
 
 if TYPE_CHECKING:
     from softclt.bench.runs import Run
@@ -40,8 +40,7 @@ def demo(
     and it goes on where it was.
     """
     _check_extras()
-    if out.is_file():
-        raise FileExistsError(f"--out {out} is a file; expected a folder")
+    check_outputs(Output(out, goes_on=True))
     start = time.perf_counter()
 
     from softclt.bench.runs import Run, run_all
@@ -52,7 +51,7 @@ def demo(
     at_once = run_all(_without_training(), results_file)
     if not as_json:
         for line in _told(at_once, time.perf_counter() - start):
-            typer.echo(line)
+            say(line)
     models = configurations(quick)
     runs = [
         Run("classification", model, name, seed)
@@ -60,8 +59,8 @@ def demo(
         for model in models.values()
         for seed in range(seeds)
     ]
-    note(f"{len(runs)} runs in {WORKERS} processes; results go to {results_file}")
-    with progress_bar("fitting and scoring", len(runs), watched()) as advance:
+    note(f"{len(runs)} runs in {WORKERS} processes, some minutes; results go to {results_file}")
+    with progress_bar("fitting and scoring", len(runs), True) as advance:
         results = run_all(
             runs, results_file, n_workers=WORKERS, on_result=lambda result: advance(1)
         )

@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from softclt.cli import options
+from softclt.cli.errors import about
 from softclt.cli.output import (
     PICTURE_SUFFIXES,
     TABLE_SUFFIXES,
-    check_suffix,
+    Output,
+    check_outputs,
     new_table,
     note,
     print_json,
     print_table,
+    say,
+    tell,
     write_table,
 )
-from softclt.cli.settings import trained_or_new
+from softclt.cli.settings import check_input, check_model, trained_or_new
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,11 +28,13 @@ if TYPE_CHECKING:
     from softclt.anomaly import Alarm, Detection
     from softclt.anomaly.watching import Watch, Watched
     from softclt.data import SeriesTable
+    from softclt.data.columns import Columns
 
 SHOWN = 5  # alarms that are printed
 HALF = 0.5
 
 
+@options.reads_tables
 def detect(
     data: options.Data,
     out: Annotated[Path, typer.Option(help="Table of alarms to write: .csv or .parquet.")],
@@ -63,11 +69,11 @@ def detect(
     preset: options.Preset = None,
     settings: options.Settings = None,
     seed: options.Seed = 0,
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
+    force: options.Force = False,
+    safe_csv: options.SafeCsv = False,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You watch machines, loads or sales: find the steps that do not belong, and write alarms.
 
@@ -75,10 +81,15 @@ def detect(
     an id column is one series. With --model nothing is learned here: the threshold runs along, and
     all but the first tenth is judged. Severity 1 is just an alarm, 2 is twice as far out.
     """
-    check_suffix(out, TABLE_SUFFIXES)
-    for path, suffixes in ((plot, PICTURE_SUFFIXES), (scores, TABLE_SUFFIXES)):
-        if path is not None:
-            check_suffix(path, suffixes)
+    check_model(model, preset, settings)
+    check_outputs(
+        Output(out, TABLE_SUFFIXES),
+        Output(plot, PICTURE_SUFFIXES, "--plot"),
+        Output(scores, TABLE_SUFFIXES, "--scores"),
+        force=force,
+        reads=[data],
+    )
+    check_input(data)
 
     from sklearn.frozen import FrozenEstimator
 
@@ -89,6 +100,7 @@ def detect(
     if threshold is None:
         threshold = "running" if model is not None and train is None else "sigma"
     check_threshold(threshold, scorer)
+    table, found = read_watched(data, columns)
     learner = trained_or_new(model, method, preset, settings, seed, lam=0.0, tau_instance=None)
     how = Watch(
         model=learner if model is None else FrozenEstimator(learner),
@@ -99,16 +111,15 @@ def detect(
         context=context,
         random_state=None if model is not None else seed,
     )
-    columns = options.column_names(id, time, label, values)
-    table, found = read_watched(data, columns)
     series = _watchable(data, how, found)
     _note_work(how, series, method, data)
-    detections = how.run(series)
+    with about(data):
+        detections = how.run(series)
     alarms, ranked = worst_first(detections, gap)
     written = _alarm_table(table, series, alarms)
-    write_table(written, out)
+    write_table(written, out, safe_csv)
     if scores is not None:
-        write_table(_score_table(table, series, detections), scores)
+        write_table(_score_table(table, series, detections), scores, safe_csv)
     if plot is not None:
         _draw(table, series, detections, alarms, plot, data)
     judged = sum(len(detection.scores) for detection in detections)
@@ -138,20 +149,26 @@ def _watchable(data: str, how: "Watch", found: "list[Watched]") -> "list[Watched
             continue
         kept.append(one)
         if one.words:
-            typer.echo(f"softclt: {title}: {one.words}", err=True)
+            tell(f"{title}: {one.words}")
     if not kept:
         more = f" ({len(reasons) - 1} more cannot be watched, either)" if len(reasons) > 1 else ""
         raise ValueError(f"{data}: {reasons[0]}{more}")
     for reason in reasons:
-        typer.echo(f"softclt: left out: {reason}", err=True)
+        tell(f"left out: {reason}")
     return kept
 
 
 def _note_work(how: "Watch", series: "list[Watched]", method: str, data: str) -> None:
+    from softclt.bench.estimates import training_words
+
     steps = sum(one.values.shape[1] for one in series)
+    words = f"scoring {steps} steps of {len(series)} series of {data} with {how.scorer}"
     if how.reads_model and not how.cold:
-        note(f"fitting {method} on the first {how.share:.0%} of {len(series)} series of {data}")
-    note(f"scoring {steps} steps with {how.scorer}")
+        longest = max(int(how.share * one.values.shape[1]) for one in series)
+        shape = (len(series), len(series[0].values), longest)
+        words += f", after fitting {method} on the first {how.share:.0%}"
+        words += training_words(how.model, shape)
+    note(words)
 
 
 def _alarm_table(
@@ -230,7 +247,7 @@ def _tell(
     drawn = "" if plot is None else f", drawn in {plot}"
     words = f"{len(ranked)} alarm{'' if len(ranked) == 1 else 's'} in {judged} steps"
     if not ranked:
-        typer.echo(f"{words}: nothing is strange here; an empty table is in {out}{drawn}")
+        say(f"{words}: nothing is strange here; an empty table is in {out}{drawn}")
         return
     series_column = ["series"] if table.has_ids else []
     worst = new_table(*series_column, "start", "end", numbers=["severity"])

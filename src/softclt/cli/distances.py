@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from softclt.cli import options
-from softclt.cli.output import note, print_json, watched
+from softclt.cli.errors import about
+from softclt.cli.output import Output, check_extra, check_outputs, note, print_json, say
 from softclt.cli.settings import parse_settings
 
 if TYPE_CHECKING:
+    from softclt.data.columns import Columns
     from softclt.distances.store import DistanceStore, Filled
 
 
+@options.reads_tables
 def distances(
     data: options.Data,
     out: Annotated[Path, typer.Option(help="Folder for the distances; it goes on where it was.")],
@@ -39,11 +42,9 @@ def distances(
         typer.Option(metavar="auto|ADDRESS|local", help="Work on a Ray cluster instead."),
     ] = None,
     split: options.Split = "train",
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You have many series and need all their distances: compute them once, and keep them.
 
@@ -51,6 +52,9 @@ def distances(
     that share the folder: the same command goes on with the tiles that are missing, and makes
     damaged ones again. In Python, softclt.distances.open_store reads it.
     """
+    check_outputs(Output(out, goes_on=True))
+    if ray is not None:
+        check_extra("ray")
     params = parse_settings(settings)
 
     from softclt.data import read_series
@@ -59,18 +63,20 @@ def distances(
 
     unequal = params.pop("unequal", "error")
     measure = Measure(metric, window, params, unequal)
-    series = read_series(data, split=split, **options.column_names(id, time, label, values))
+    series = read_series(data, split=split, **columns)
     store = DistanceStore.of(out, measure, measure.prepare(series.X)[0], device)
     if series.has_ids:
         store.keep_ids(series.ids)
-    note(f"{metric} distances of {len(store)} series in {len(store.tiles())} tiles")
-    filled = store.fill(
-        n_jobs=jobs, processes=processes, ray=ray, device=device, progress=watched()
+    note(
+        f"{metric} distances of {len(store)} series of {data} in {len(store.tiles())} tiles, "
+        f"into {out}; its lines say how long it may take"
     )
+    with about(data):
+        filled = store.fill(n_jobs=jobs, processes=processes, ray=ray, device=device, progress=True)
     if as_json:
         print_json({"out": str(out), "series": len(store), "metric": metric, **vars(filled)})
     else:
-        typer.echo(_in_words(store, filled))
+        say(_in_words(store, filled))
 
 
 def _in_words(store: "DistanceStore", filled: "Filled") -> str:

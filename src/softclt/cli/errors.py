@@ -3,14 +3,19 @@
 import dis
 import logging
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextvars import ContextVar
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
+
+from softclt.cli.output import end_notes, tell
+from softclt.plaintext import visible
 
 DEBUG_VARIABLE = "SOFTCLT_DEBUG"
 
@@ -29,8 +34,16 @@ _WRONG_USE = (
 _SPEAKERS = ("softclt", "sklearn")
 
 # What is nobody's fault and says all there is to say: a full disk, a loss that is no number, too
-# little memory.
+# little memory; where the library raised it, also a worker that died.
 _FAILED = (OSError, FloatingPointError, MemoryError)
+
+
+_typed: ContextVar[tuple[str, ...]] = ContextVar("typed", default=())
+
+
+def command_line() -> str:
+    """The command that is being run, as one types it."""
+    return shlex.join(["softclt", *_typed.get()])
 
 
 class Commands(TyperGroup):
@@ -46,17 +59,21 @@ class Commands(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run a command; an error becomes one line on stderr."""
+        _typed.set(tuple(sys.argv[1:] if args is None else args))
         with _one_process_speaks(), _messages_on_stderr():
             try:
                 code = super().main(
                     args, prog_name, complete_var, False, windows_expand_args, **extra
                 )
+                end_notes()
             except (KeyboardInterrupt, typer.Abort):
+                end_notes()
                 code = 130
             except Exception as error:
                 if os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0"):
                     raise
-                typer.echo(f"softclt: {_one_line(error)}", err=True)
+                end_notes(drop=True)
+                tell(_one_line(error))
                 code = _exit_code(error)
         if standalone_mode:
             sys.exit(code if isinstance(code, int) else 0)
@@ -100,14 +117,29 @@ def _one_line(error: Exception) -> str:
         text = f"{error.format_message()} Try '{where} --help'."
     elif isinstance(error, FileNotFoundError) and error.filename is not None:
         text = f"no such file or folder: {error.filename}"
-    elif _is_wrong_use(error) or isinstance(error, _FAILED):
+    elif (
+        _is_wrong_use(error)
+        or isinstance(error, _FAILED)
+        or (isinstance(error, RuntimeError) and _was_meant(error))
+    ):
         text = str(error) or type(error).__name__
     else:
         text = (
             f"failed with {type(error).__name__}: {error}. This is a mistake in softclt: please "
             "report it with what 'softclt --debug ...' shows"
         )
-    return " ".join(text.split())
+    subject = "".join(f"{name}: " for name in getattr(error, "__notes__", ()) if name not in text)
+    return " ".join(f"{subject}{text}".split())
+
+
+@contextmanager
+def about(name: object) -> Iterator[None]:
+    """Errors in it are about a file: their line names it, if the message does not."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(str(name))
+        raise
 
 
 @contextmanager
@@ -122,11 +154,18 @@ def _one_process_speaks() -> Iterator[None]:
         yield
 
 
+class _Visible(logging.Formatter):
+    """Log messages in which nothing is a command to the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
 @contextmanager
 def _messages_on_stderr() -> Iterator[None]:
     """Log messages and warnings as single lines on stderr, while a command runs."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("softclt: %(message)s"))
+    handler.setFormatter(_Visible("softclt: %(message)s"))
     logger = logging.getLogger("softclt")
     logger.addHandler(handler)
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from softclt.cli import options
-from softclt.cli.output import check_suffix, note, print_json
+from softclt.cli.errors import about
+from softclt.cli.output import Output, check_outputs, note, print_json, working
+from softclt.cli.settings import check_model
 from softclt.files import whole_file
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from softclt.data.dataset import Split
 
 
+@options.reads_tables
 def explore(
     model: options.Model,
     data: options.Data,
@@ -47,11 +50,10 @@ def explore(
     ] = 200,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same map.")] = 0,
     split: options.Split = "train",
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
+    force: options.Force = False,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You have a model and series: look around in their embedding, in a browser.
 
@@ -59,26 +61,33 @@ def explore(
     neighbours in the embedding; dots are coloured by label or by any column, found by id, and a
     lasso exports the ids inside.
     """
-    check_suffix(out, (".html",))
-    names = options.column_names(id, time, label, values)
+    needs = ["umap"] if projection == "umap" else []
+    check_outputs(Output(out, (".html",), needs=needs), force=force, reads=[data, colors])
+    check_model(model)
+    series, known = _read(data, split, columns, column or [], colors)
 
+    from softclt.bench.estimates import embedding_words
     from softclt.methods import load_model
     from softclt.reports.explore import explore_page
 
     learner = load_model(model)
-    series, columns = _read(data, split, names, column or [], colors)
-    embeddings = learner.transform(series.X)  # (N, M)
-    note(f"{len(series)} series embedded; placing them on a map")
-    page = explore_page(
-        series,
-        embeddings,
-        columns,
-        model=f"{model} ({type(learner).__name__})",
-        projection=projection,
-        n_neighbors=neighbors,
-        max_points=points,
-        seed=seed,
+    note(
+        f"embedding {len(series)} series of {data} with {model}, then placing them on a map"
+        f"{embedding_words(learner, series.X.shape)}"
     )
+    with about(data), working("embedding"):
+        embeddings = learner.transform(series.X)  # (N, M)
+    with working("placing them on a map"):
+        page = explore_page(
+            series,
+            embeddings,
+            known,
+            model=f"{model} ({type(learner).__name__})",
+            projection=projection,
+            n_neighbors=neighbors,
+            max_points=points,
+            seed=seed,
+        )
     with whole_file(out) as temporary:
         temporary.write_text(page.html, encoding="utf-8")
     note(f"page in {out}: open it in a browser")

@@ -7,8 +7,17 @@ from typing import Annotated
 import typer
 
 from softclt.cli import options
-from softclt.cli.output import note, print_json
-from softclt.cli.settings import build_model
+from softclt.cli.output import (
+    PICTURE_SUFFIXES,
+    Output,
+    check_extra,
+    check_outputs,
+    note,
+    print_json,
+    say,
+    tell,
+)
+from softclt.cli.settings import build_model, check_input
 
 
 class Format(StrEnum):
@@ -33,6 +42,7 @@ def figures(
     steps: Annotated[int, typer.Option(min=1, help="Of training; more show more.")] = 100,
     seed: options.Seed = 0,
     settings: options.Settings = None,
+    force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """You want to see what soft assignments do: the paper's figures, on your data or its own.
@@ -40,13 +50,20 @@ def figures(
     Trains a soft TS2Vec and its hard control once for each data set, with a small budget, and
     writes a file for each figure. Captions, which say what was trained, are printed.
     """
-    if out.is_file():
-        raise FileExistsError(f"--out {out} is a file; expected a folder")
+    check_extra("matplotlib")
+    check_outputs(Output(out, goes_on=True))
+    if data is not None:
+        check_input(data)
     model = build_model("ts2vec", None, settings, max_iter=steps, random_state=seed)
 
     from softclt.reports.figures import draw, save_figure
 
     chosen = names or _possible(data)
+    files = [Output(out / f"{name}.{format}", PICTURE_SUFFIXES) for name in chosen]
+    check_outputs(*files, force=force)
+    note(
+        f"drawing {len(chosen)} figure(s) into {out}; models train {steps} steps for each data set"
+    )
     written = []
     for name, picture in draw(chosen, data, model):
         path = out / f"{name}.{format}"
@@ -55,7 +72,7 @@ def figures(
         written[-1]["file"] = str(path)
         note(f"{len(written)} of {len(chosen)}: {path}")
         if not as_json:
-            typer.echo(f"{path}: {picture.title}. {picture.caption}")
+            say(f"{path}: {picture.title}. {picture.caption}")
     if as_json:
         print_json(written)
 
@@ -71,5 +88,5 @@ def _possible(data: str | None) -> list[str]:
     own = {name: figures.tags(name)["data"] for name in figures.names()}
     missing = {name: needed for name, needed in own.items() if needed not in {None, *here}}
     for name, needed in missing.items():
-        typer.echo(f"softclt: {name} is left out, {needed} is not here; --data helps", err=True)
+        tell(f"{name} is left out, {needed} is not here; --data helps")
     return [name for name in own if name not in missing]

@@ -6,25 +6,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softclt.cli import options
+from softclt.cli.errors import about
 from softclt.cli.output import (
     PICTURE_SUFFIXES,
     TABLE_SUFFIXES,
-    check_suffix,
+    Output,
+    check_outputs,
     note,
     print_json,
+    say,
     write_table,
 )
-from softclt.cli.settings import trained_or_new
+from softclt.cli.settings import check_model, trained_or_new
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from softclt.data import SeriesTable
+    from softclt.data.columns import Columns
     from softclt.forecasting import Forecaster
 
 TAIL = 4  # horizons of history in the picture
 
 
+@options.reads_tables
 def forecast(
     data: options.Data,
     out: Annotated[Path, typer.Option(help="Table to write: .csv or .parquet.")],
@@ -42,10 +47,11 @@ def forecast(
         int, typer.Option(min=0, help="Last values to read beside the embedding.")
     ] = 200,
     seed: options.Seed = 0,
-    id: options.Id = None,
-    time: options.Time = None,
-    values: options.Values = None,
+    force: options.Force = False,
+    safe_csv: options.SafeCsv = False,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You have series and want to know what comes next: write forecasts with intervals.
 
@@ -53,21 +59,28 @@ def forecast(
     intervals their width. A table without ids is one series. Dates give calendar features, and the
     forecasts have dates in the form of the file.
     """
-    check_suffix(out, TABLE_SUFFIXES)
-    if plot is not None:
-        check_suffix(plot, PICTURE_SUFFIXES)
+    check_model(model, preset, settings)
+    check_outputs(
+        Output(out, TABLE_SUFFIXES),
+        Output(plot, PICTURE_SUFFIXES, "--plot"),
+        force=force,
+        reads=[data],
+    )
 
     from softclt.data import read_series
-    from softclt.forecasting import Forecaster
-    from softclt.forecasting.forecaster import default_params
 
-    learner = trained_or_new(model, method, preset, settings, seed, **default_params(context))
-    table = read_series(data, **options.column_names(id, time, None, values))
+    table = read_series(data, **columns)
     if table.unsorted_at:
         raise ValueError(
             f"{data}, {table.unsorted_at}: the time is earlier than that of the row before; sort "
             "the rows by time, or name the column of the series with --id"
         )
+
+    from softclt.bench.estimates import training_words
+    from softclt.forecasting import Forecaster
+    from softclt.forecasting.forecaster import default_params
+
+    learner = trained_or_new(model, method, preset, settings, seed, **default_params(context))
     forecaster = Forecaster(
         learner,
         horizon=horizon,
@@ -77,10 +90,15 @@ def forecast(
         random_state=None if model is not None else seed,
     )
     n, d, t = table.X.shape
-    note(f"learning to forecast {horizon} steps from {n} series of {d} channel(s), {t} steps")
-    forecaster.fit(table.X, times=table.times)
+    learning = "" if model is not None else training_words(learner, table.X.shape)
+    note(
+        f"learning to forecast {horizon} steps from {n} series of {d} channel(s), {t} steps of "
+        f"{data}{learning}"
+    )
+    with about(data):
+        forecaster.fit(table.X, times=table.times)
     forecasts = forecast_table(table, forecaster)
-    write_table(forecasts, out)
+    write_table(forecasts, out, safe_csv)
     if plot is not None:
         _draw(table, forecaster, plot, data)
     _tell(forecaster, out, plot, len(forecasts), as_json)
@@ -155,11 +173,11 @@ def _tell(
         for name, words in others.items()
         if name in errors
     )
-    typer.echo(f"{n_rows} forecasts in {out}" + ("" if plot is None else f", drawn in {plot}"))
-    typer.echo(
+    say(f"{n_rows} forecasts in {out}" + ("" if plot is None else f", drawn in {plot}"))
+    say(
         f"On the last part of the data, forecasts missed by {errors['mae']:.3f} standard "
         f"deviations on average, {beside}."
     )
     best = min((errors[name], words) for name, words in others.items() if name in errors)
     if best[0] <= errors["mae"]:
-        typer.echo(f"Learning did not help here: {best[1]} is a better forecast.")
+        say(f"Learning did not help here: {best[1]} is a better forecast.")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from softclt.cli import options
-from softclt.cli.output import print_json
+from softclt.cli.output import print_json, say
 
 
 class What(StrEnum):
@@ -72,12 +72,12 @@ def list_names(
     for kind, entries in found.items():
         indent = ""
         if what is None:
-            typer.echo(f"{kind}:")
+            say(f"{kind}:")
             indent = "  "
         entries = entries | _PATTERNS.get(kind, {})
         width = max(map(len, entries), default=0)
         for name, about in entries.items():
-            typer.echo(f"{indent}{name:{width}}  {about}".rstrip())
+            say(f"{indent}{name:{width}}  {about}".rstrip())
 
 
 def _entries(kind: What) -> dict[str, str]:

@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softclt.cli import options
-from softclt.cli.output import check_suffix, note, print_json, watched, write_table
-from softclt.cli.settings import build_model
+from softclt.cli.errors import about
+from softclt.cli.output import (
+    Output,
+    check_outputs,
+    note,
+    print_json,
+    say,
+    tell,
+    working,
+    write_table,
+)
+from softclt.cli.settings import build_model, check_model
 from softclt.files import whole_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from softclt.data.columns import Columns
     from softclt.validation import Floats
 
 
@@ -25,6 +36,7 @@ class Level(StrEnum):
     window = "window"
 
 
+@options.reads_tables
 def fit(
     data: options.Data,
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
@@ -42,42 +54,46 @@ def fit(
     ] = None,
     split: options.Split = "train",
     force: options.Force = False,
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You have series without labels: learn a representation of them and keep it as a model.
 
     The model is a folder with safetensors and JSON; 'softclt embed' uses it, and so does
     softclt.load_model in Python. A column of labels is named only to be left out of the values.
     """
-    check_folder(out, force)
+    check_outputs(Output(out), Output(checkpoint, option="--checkpoint", goes_on=True), force=force)
 
     from softclt.data import read_series
     from softclt.data.sources import open_if_large
-    from softclt.training.distributed import processes_of_torchrun
 
-    model = build_model(method, preset, settings, random_state=seed)
-    columns = options.column_names(id, time, label, values)
     X: Any = open_if_large(data, **columns)  # stays on disk
     if X is None:
         X = read_series(data, split=split, **columns).X
-    note(f"fitting {method} on {_shape(X)} of {data}")
+    model = build_model(method, preset, settings, random_state=seed)
+    if distances is not None:
+        from softclt.distances import open_store
+
+        open_store(distances)  # or an error, before there is work
+
+    from softclt.bench.estimates import training_words
+    from softclt.training.distributed import processes_of_torchrun
+
+    note(f"fitting {method} on {_shape(X)} of {data}{training_words(model, X.shape)}")
     asked = model.get_params(deep=False).get("progress")
-    if asked is False and watched():
+    if asked is False:
         model.set_params(progress=True)
     asked_for = {"distances": distances, "checkpoint": checkpoint}
     try:
-        with processes_of_torchrun():
+        with about(data), processes_of_torchrun():
             model.fit(X, **{name: at for name, at in asked_for.items() if at is not None})
             if asked is not None:
                 model.set_params(progress=asked)
             model.save(out)
     except KeyboardInterrupt as interruption:
         if interruption.args:  # how to go on
-            typer.echo(f"softclt: {interruption}", err=True)
+            tell(interruption)
         raise
     note(f"model in {out}")
     if as_json:
@@ -97,6 +113,7 @@ def fit(
         )
 
 
+@options.reads_tables
 def embed(
     model: options.Model,
     data: options.Data,
@@ -115,36 +132,40 @@ def embed(
         int, typer.Option(min=0, help="How many steps back a step sees, with --causal.")
     ] = 200,
     split: options.Split = "train",
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
+    force: options.Force = False,
+    safe_csv: options.SafeCsv = False,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You have a model and series in a file: write their embeddings as a table, ids kept."""
-    check_suffix(out, (".parquet", ".csv", ".npz"))
+    check_outputs(Output(out, (".parquet", ".csv", ".npz")), force=force, reads=[data])
     encode_options = _encode_options(level, window, stride) | {"causal": causal, "context": context}
+    check_model(model)
 
     from softclt.data import read_series
     from softclt.data.sources import open_if_large
+
+    X: Any = open_if_large(data, **columns)  # read in parts
+    series = None
+    if X is None:
+        series = read_series(data, split=split, **columns)
+        X = series.X
+
+    from softclt.bench.estimates import embedding_words
     from softclt.methods import load_model
 
     learner = load_model(model)
-    columns = options.column_names(id, time, label, values)
-    X: Any = open_if_large(data, **columns)  # read in parts
-    times = None
-    if X is None:
-        series = read_series(data, split=split, **columns)
-        X, ids, times = series.X, series.ids, series.times
+    note(f"embedding {_shape(X)} of {data} with {model}{embedding_words(learner, X.shape)}")
+    with about(data), working("embedding"):
         embeddings = learner.encode(X, **encode_options)  # (N, M) or (N, steps, M)
-    else:
-        embeddings = learner.encode(X, **encode_options)
-        ids = X.ids()  # known by now
+    ids = X.ids() if series is None else series.ids  # those of a source are known by now
+    times = None if series is None else series.times
     if out.suffix == ".npz":
         _write_npz(ids, embeddings, out)
     else:
         step = (stride or window or 1) if level is Level.window else 1
-        write_table(embedding_table(ids, embeddings, step, times), out)
+        write_table(embedding_table(ids, embeddings, step, times), out, safe_csv)
     note(f"{_shape(X)} embedded in {out}")
     if as_json:
         print_json({"out": str(out), "level": level, "shape": list(embeddings.shape)})
@@ -176,11 +197,11 @@ def info(model: options.Model, as_json: options.Json = False) -> None:
         return
     for key, value in facts.items():
         if isinstance(value, dict):
-            typer.echo(f"{key}:")
+            say(f"{key}:")
             for name, inner in value.items():
-                typer.echo(f"  {name}: {inner}")
+                say(f"  {name}: {inner}")
         else:
-            typer.echo(f"{key}: {value}")
+            say(f"{key}: {value}")
 
 
 def embedding_table(
@@ -209,14 +230,6 @@ def embedding_table(
     columns = [f"emb_{i}" for i in range(embeddings.shape[-1])]
     values = pd.DataFrame(embeddings[:, 0], columns=columns)
     return pd.concat([pd.DataFrame(keys), values], axis=1)
-
-
-def check_folder(out: Path, force: bool) -> None:
-    """Refuse a folder that is in use before any work is done for it."""
-    if out.is_file():
-        raise FileExistsError(f"--out {out} is a file; expected a folder for the model")
-    if out.is_dir() and any(out.iterdir()) and not force:
-        raise FileExistsError(f"--out {out} is not empty; choose another folder or add --force")
 
 
 def _encode_options(level: Level, window: int | None, stride: int | None) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """Arguments and options that several commands share, each written once."""
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
-
-if TYPE_CHECKING:
-    from softclt.data.columns import Columns
 
 Data = Annotated[
     str,
@@ -44,23 +44,12 @@ Split = Annotated[
     Literal["train", "test", "all"],
     typer.Option(help="Part to read, where data have a training and a test part."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
+SafeCsv = Annotated[
+    bool,
+    typer.Option("--safe-csv", help="In a CSV, an apostrophe before what a spreadsheet computes."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-
-Id = Annotated[
-    str | None, typer.Option("--id", metavar="COLUMN", help="Column that names the series.")
-]
-Time = Annotated[
-    str | None,
-    typer.Option("--time", metavar="COLUMN", help="Column of the time: the table is long."),
-]
-Label = Annotated[
-    str | None, typer.Option("--label", metavar="COLUMN", help="Column of the class.")
-]
-Values = Annotated[
-    str | None,
-    typer.Option("--values", metavar="COLUMNS", help="Columns of the values, with commas between."),
-]
 
 
 def examples(*lines: str) -> str:
@@ -68,9 +57,92 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def column_names(
-    id: str | None, time: str | None, label: str | None, values: str | None
-) -> "Columns":
-    """The column options of a command as `softclt.data.read_series` wants them."""
-    names = None if values is None else [name.strip() for name in values.split(",")]
-    return {"id": id, "time": time, "label": label, "values": names}
+def reads_tables(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command all options for reading tables; it gets them in its argument ``columns``."""
+
+    @wraps(command)
+    def with_columns(**arguments: Any) -> None:
+        own = {name: arguments.pop(name) for name in _TABLE_OPTIONS}
+        if own["values"] is not None:
+            own["values"] = [name.strip() for name in own["values"].split(",")]
+        command(columns=own, **arguments)
+
+    signature = inspect.signature(command)
+    own = dict(signature.parameters)
+    del own["columns"]
+    last = [own.pop(name) for name in ("as_json",) if name in own]
+    parameters = [*own.values(), *_TABLE_OPTIONS.values(), *last]
+    with_columns.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_columns.__annotations__ = {one.name: one.annotation for one in parameters}
+    return with_columns
+
+
+def _table_option(name: str, kind: Any, default: Any, option: Any) -> inspect.Parameter:
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=default,
+        annotation=Annotated[kind, option],
+    )
+
+
+_TABLE_OPTIONS = {
+    one.name: one
+    for one in (
+        _table_option(
+            "id",
+            str | None,
+            None,
+            typer.Option("--id", metavar="COLUMN", help="Column that names the series."),
+        ),
+        _table_option(
+            "time",
+            str | None,
+            None,
+            typer.Option("--time", metavar="COLUMN", help="Column of the time: the table is long."),
+        ),
+        _table_option(
+            "label",
+            str | None,
+            None,
+            typer.Option("--label", metavar="COLUMN", help="Column of the class."),
+        ),
+        _table_option(
+            "values",
+            str | None,
+            None,
+            typer.Option(
+                "--values", metavar="COLUMNS", help="Columns of the values, with commas between."
+            ),
+        ),
+        _table_option(
+            "decimal",
+            Literal[".", ","],
+            ".",
+            typer.Option("--decimal", help="How numbers are written: 1.5 or 1,5."),
+        ),
+        _table_option(
+            "duplicates",
+            Literal["error", "first", "mean"],
+            "error",
+            typer.Option("--duplicates", help="What becomes of steps that have the same time."),
+        ),
+        _table_option(
+            "bad_values",
+            Literal["error", "nan"],
+            "error",
+            typer.Option("--bad-values", help="nan: cells that are no numbers are missing."),
+        ),
+        _table_option(
+            "resample",
+            str | None,
+            None,
+            typer.Option(
+                "--resample",
+                metavar="STEP",
+                help="Make steps of one length, means of what falls into them: 1h, 15min, or a "
+                "number where times are numbers.",
+            ),
+        ),
+    )
+}

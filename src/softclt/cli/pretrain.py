@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from softclt.cli import options
-from softclt.cli.models import check_folder
-from softclt.cli.output import print_json, watched
+from softclt.cli.output import Output, check_outputs, note, print_json, say
 from softclt.cli.settings import parse_settings
 
 
@@ -38,16 +37,22 @@ def pretrain(
     seen. If the command is stopped or killed, the same command goes on. With torchrun, several
     processes share the work.
     """
+    kept = checkpoint or (out and out.with_name(f"{out.name}-training"))
+    check_outputs(
+        Output(gather, (".npz",), "--gather"),
+        Output(out),
+        Output(kept, option="--checkpoint", goes_on=True),
+        force=force,
+    )
     if gather is not None:
         from softclt.data.corpus import write_corpus
 
-        typer.echo(f"gathering the corpus {corpus}", err=True)
+        note(f"gathering the corpus {corpus}")
         n_series = write_corpus(corpus, gather)
-        typer.echo(f"{n_series} series in {gather}: softclt pretrain {gather} --out model/")
+        say(f"{n_series} series in {gather}: softclt pretrain {gather} --out model/")
         return
     if out is None:
         raise typer.BadParameter("a folder for the model is missing", param_hint="--out")
-    check_folder(out, force)
     own = parse_settings(settings)
 
     from softclt.data.corpus import read_corpus
@@ -56,18 +61,16 @@ def pretrain(
     from softclt.pretrained import write_manifest
     from softclt.training.distributed import current_group, processes_of_torchrun
 
-    typer.echo(f"gathering the corpus {corpus}", err=True)
+    note(f"gathering the corpus {corpus}")
     found = read_corpus(corpus, find_device(own.get("device", "auto")).type)
     asked = {"max_iter": 4000, "random_state": 0, **found.manifest["asked"].get("training", {})}
-    asked |= {"progress": watched()} | own
+    asked |= {"progress": True} | own
     model = SeriesContrast(**asked)
-    kept = checkpoint or out.with_name(f"{out.name}-training")
     with processes_of_torchrun():
         if current_group().rank == 0:
-            typer.echo(
+            note(
                 f"training on {len(found)} series of {len(found.names)} sets for "
-                f"{model.max_iter} steps; {kept} keeps it, history-0.jsonl in it has each step",
-                err=True,
+                f"{model.max_iter} steps; {kept} keeps it, history-0.jsonl in it has each step"
             )
         model.fit(found, checkpoint=kept)
         model.set_params(progress=False)
@@ -79,4 +82,4 @@ def pretrain(
         facts = {"out": str(out), "series": len(found), "sets": len(found.names)}
         print_json(facts | {"steps": model.n_iter_, "seconds": seconds})
     else:
-        typer.echo(f"model in {out}: softclt embed {out} DATA --out embeddings.csv")
+        say(f"model in {out}: softclt embed {out} DATA --out embeddings.csv")

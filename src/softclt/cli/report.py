@@ -1,14 +1,14 @@
 """``report``: what results say, as a page, a document or a table."""
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from softclt.cli import options
-from softclt.cli.output import check_suffix, note, print_json
-from softclt.reports.document import FORMATS
+from softclt.cli.errors import about, command_line
+from softclt.cli.output import Output, check_outputs, note, print_json, say
+from softclt.reports.document import FORMATS, pictures_folder
 
 if TYPE_CHECKING:
     from softclt.reports.analysis import Analysis, Difference
@@ -55,6 +55,8 @@ def report(
     figures: Annotated[
         bool, typer.Option("--figures/--no-figures", help="Draw what the results show.")
     ] = True,
+    force: options.Force = False,
+    safe_csv: options.SafeCsv = False,
     as_json: options.Json = False,
 ) -> None:
     """You have results and want to know what they say: means, ranks, intervals, tests, figures.
@@ -62,68 +64,51 @@ def report(
     Every soft row is set against its own hard control first. Rows whose taus were chosen on the
     test set are marked and never ranked. Failed and missing runs are listed, not averaged.
     """
-    check_suffix(out, FORMATS)
+    pictured = (figures or bool(figure)) and out.suffix != ".csv"
     paths = results or [RESULTS]
+    beside = pictured and out.suffix in (".md", ".tex")
+    check_outputs(
+        Output(out, FORMATS, needs=["matplotlib"] if pictured else []),
+        Output(pictures_folder(out) if beside else None, option="--out: its figures in"),
+        force=force,
+        reads=[*paths, *(baselines or ())],
+    )
     if not results and not RESULTS.exists():
         raise ValueError(
             f"there is no {RESULTS}/ here; run 'softclt bench quick' first, or name your results"
         )
 
+    from softclt.bench.asked import read_asked
     from softclt.reports.report import build_report, read_folder, write_report
 
     found = [result for path in paths for result in read_folder(path)]
-    note(f"{len(found)} results in {', '.join(map(str, paths))}")
+    note(f"{len(found)} results in {', '.join(map(str, paths))}; the report goes into {out}")
+    asked: dict[str, Any] = {
+        "metric": metric,
+        "suites": suite or (),
+        "baselines": baselines or (),
+        "peers": peer or (),
+        "interval": interval,
+        "command": command_line(),
+        "asked": [one for path in paths for one in read_asked(path)],
+    }
     pictures: list[Any] = []
-    if figure:
-        from softclt.reports.figures import figures_for_page
+    with about(", ".join(map(str, paths))):
+        if figure:
+            build_report(found, **asked, drawn=False)  # refuses before models are trained
+            from softclt.reports.figures import figures_for_page
 
-        pictures = list(figures_for_page(figure))
-    made = build_report(
-        found,
-        metric=metric,
-        suites=suite or (),
-        baselines=baselines or (),
-        peers=peer or (),
-        interval=interval,
-        command=_command(paths, out, baselines, peer, metric, suite, interval, figure),
-        figures=pictures,
-        drawn=figures and out.suffix != ".csv",
-    )
-    write_report(made, out)
+            pictures = list(figures_for_page(figure))
+        drawn = figures and out.suffix != ".csv"
+        made = build_report(found, **asked, figures=pictures, drawn=drawn)
+    write_report(made, out, safe_csv)
     if as_json:
         print_json({"out": str(out), "parts": [_numbers(part) for part in made.analyses]})
         return
     for section in made.document.sections:
         if section.title.startswith("Summary"):
-            typer.echo("\n".join([section.title, *section.text, *section.points, ""]))
-    typer.echo(f"report: {out}")
-
-
-def _command(
-    paths: list[Path],
-    out: Path,
-    baselines: list[Path] | None,
-    peers: list[str] | None,
-    metric: str | None,
-    suites: list[str] | None,
-    interval: str,
-    figures: list[str] | None,
-) -> str:
-    """The command that makes this report again."""
-    words = ["softclt", "report", *map(str, paths)]
-    for name, values in (
-        ("--baselines", baselines),
-        ("--peer", peers),
-        ("--suite", suites),
-        ("--figure", figures),
-    ):
-        for value in values or ():
-            words += [name, str(value)]
-    if metric is not None:
-        words += ["--metric", metric]
-    if interval != "t":
-        words += ["--interval", interval]
-    return shlex.join([*words, "--out", str(out)])
+            say("\n".join([section.title, *section.text, *section.points, ""]))
+    say(f"report: {out}")
 
 
 def _numbers(analysis: "Analysis") -> dict[str, Any]:

@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from softclt.cli import options
+from softclt.cli.errors import about
 from softclt.cli.output import (
-    check_suffix,
+    Output,
+    check_outputs,
     new_table,
     note,
     print_json,
     print_table,
-    watched,
 )
-from softclt.cli.settings import build_model, parse_settings
+from softclt.cli.settings import build_model, check_input, parse_settings
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from softclt.data.columns import Columns
     from softclt.tasks import Result
 
 Probes = Annotated[
@@ -31,6 +33,7 @@ Probes = Annotated[
 ]
 
 
+@options.reads_tables
 def evaluate(
     task: Annotated[str, typer.Argument(metavar="TASK", help="See 'softclt list tasks'.")],
     data: options.Data,
@@ -51,15 +54,13 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(help="Results file, one JSON line a run; runs in it are kept.")
     ] = None,
-    id: options.Id = None,
-    time: options.Time = None,
-    label: options.Label = None,
-    values: options.Values = None,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You wonder how well a method does on data with labels: fit, score, mean and spread."""
-    if out is not None:
-        check_suffix(out, (".jsonl",))
+    check_outputs(Output(out, (".jsonl",), goes_on=True), reads=[data])
+    check_input(data)
     model = build_model(method, preset, settings)
 
     from softclt.bench.runs import Run, run_all
@@ -72,9 +73,13 @@ def evaluate(
     task_options = parse_settings(option, "--option shares=[5,20]")
     if probe:
         task_options["probe"] = probe[0] if len(probe) == 1 else probe
-    dataset = load(data, **options.column_names(id, time, label, values))
+    dataset = load(data, **columns)
     runs = [Run(task, model, dataset, seed, task_options) for seed in range(seeds)]
-    with progress_bar(f"{task} {data}", len(runs), watched()) as advance:
+    from softclt.bench.estimates import training_words
+
+    words = training_words(model, dataset.X_train.shape)
+    note(f"{task} of {data} by {method}: {seeds} run(s), one for each seed{words} for each")
+    with about(data), progress_bar(f"{task} {data}", len(runs), True) as advance:
         results = run_all(runs, out, n_workers=jobs, on_result=lambda result: advance(1))
     if as_json:
         print_json({"results": [vars(result) for result in results], "out": out and str(out)})

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from softclt.cli.output import watched
-
 _WORDS = {"none": None, "null": None, "true": True, "false": False}
 
 
@@ -57,6 +55,33 @@ def build_model(
     return kind(**given) if preset is None else kind.from_preset(preset, **given)
 
 
+def check_input(data: str) -> None:
+    """Refuse a file that is not there, without loading what reads it."""
+    from softclt.data.catalog import is_path
+    from softclt.data.text import existing_file
+
+    if is_path(data) and not Path(data).expanduser().is_dir():
+        existing_file(data)
+
+
+def check_model(
+    model: Path | None, preset: str | None = None, settings: Sequence[str] | None = None
+) -> None:
+    """Refuse a model that is not there, at once if a folder is meant; or settings beside it."""
+    if model is None or (model / "config.json").is_file():
+        pass
+    elif model.is_dir():
+        raise FileNotFoundError(f"{model} is not a model folder: config.json is missing")
+    elif len(model.parts) > 1 or model.suffix:
+        raise FileNotFoundError(f"{model} is not a model folder: there is no such folder")
+    else:
+        from softclt import pretrained
+
+        pretrained.folder_of(model)
+    if model is not None and (preset is not None or settings):
+        raise ValueError("--model is trained already; leave --preset and --set out")
+
+
 def trained_or_new(
     model: Path | None,
     method: str,
@@ -72,15 +97,13 @@ def trained_or_new(
     if model is None:
         own = fallbacks if preset is None else {}
         return with_bars(build_model(method, preset, settings, random_state=seed, **own))
-    if preset is not None or settings:
-        raise ValueError("--model is trained already; leave --preset and --set out")
     from softclt.methods import load_model
 
     return load_model(model)
 
 
 def with_bars(model: Any) -> Any:
-    """A model that shows its progress, if it can and a person looks on."""
-    if watched() and model.get_params(deep=False).get("progress") is False:
+    """A model that shows its progress, if it can."""
+    if model.get_params(deep=False).get("progress") is False:
         model.set_params(progress=True)
     return model

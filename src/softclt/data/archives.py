@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.data.dataset import SeriesTable, stack_times
+from softclt.data.columns import Duplicates
+from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
+from softclt.data.rows import EACH_TIME_ONCE
+from softclt.data.steps import in_order
 from softclt.data.text import Fail, numbered_lines, parse_label, parse_numbers
+from softclt.data.times import FarDateError, in_nanoseconds
 from softclt.validation import check_series
 
 Row = NDArray[np.float64]
@@ -44,18 +48,26 @@ def read_tsv(path: str | Path) -> SeriesTable:
     return SeriesTable(check_series(series), y, source=str(path))
 
 
-def read_ts(path: str | Path) -> SeriesTable:
+def read_ts(
+    path: str | Path, *, duplicates: Duplicates = "error", resample: str | None = None
+) -> SeriesTable:
     """Series of a ``.ts`` file: ``@`` fields, ``@data``, then ``channel:channel:label`` a line.
 
     ``?`` and ``NaN`` are missing values; lengths may vary unless the header has ``@equalLength
-    true``. Steps written ``(time,value)`` are read when it has ``@timestamps true``. The number
-    behind each series of a regression file (``@targetLabel true``) is left out.
+    true``. Steps written ``(time,value)`` are read when it has ``@timestamps true``, and sorted by
+    their times. The number behind each series of a regression file (``@targetLabel true``) is left
+    out.
+
+    Args:
+        path: The file.
+        duplicates, resample: As in :func:`softclt.data.read_table`; of files with times.
     """
     lines = numbered_lines(path)
     header = _TsHeader.read(path, lines)
     series: list[Row] = []
     labels: list[str] = []
     times: list[NDArray[Any]] = []
+    at: list[int] = []
     for line, text in lines:
         fail = partial(DataError, path=path, at=line)
         # Times of day have colons too; the one that ends a channel follows a bracket.
@@ -76,12 +88,50 @@ def read_ts(path: str | Path) -> SeriesTable:
             rows = [parse_numbers(channel.split(","), fail) for channel in channels]
         header.check(rows, series[0] if series else None, fail)
         series.append(np.stack(rows))  # (D, T_i)
+        at.append(line)
     if not series:
         raise DataError("no line follows @data; expected one line a series", path, header.end)
     y: Any = labels if header.labelled else None
-    return SeriesTable(
-        check_series(series), y, times=stack_times(times) if times else None, source=str(path)
+    if times:
+        return _in_order(series, times, y, at, path, duplicates, resample)
+    if resample is not None:
+        raise DataError("there are no times to resample (@timestamps true)", path, header.end)
+    return SeriesTable(check_series(series), y, source=str(path))
+
+
+def _in_order(
+    series: list[Row],
+    times: list[NDArray[Any]],
+    y: Any,
+    lines: list[int],
+    path: str | Path,
+    duplicates: Duplicates,
+    resample: str | None,
+) -> SeriesTable:
+    """A table of steps with times, by the rules for the rows of other tables."""
+    lengths = [len(own) for own in times]
+    codes = np.repeat(np.arange(len(series)), lengths)
+    starts = np.cumsum([0, *lengths])
+    every = np.concatenate(times)
+
+    def place(row: int) -> str:
+        return f"line {lines[codes[row]]}, step {row - starts[codes[row]] + 1}"
+
+    def repeated(first: int, second: int) -> DataError:
+        words = f"time {every[second]} stands at {place(first)} already; {EACH_TIME_ONCE}"
+        return DataError(words, path, place(second))
+
+    steps = in_order(
+        np.concatenate([own.T for own in series]),  # (R, D)
+        codes,
+        every,
+        duplicates=duplicates,
+        resample=resample,
+        repeated=repeated,
+        fail=lambda message: DataError(message, path),
     )
+    unsorted = "" if steps.unsorted is None else place(steps.unsorted)
+    return SeriesTable(steps.X, y, times=steps.times, source=str(path), unsorted_at=unsorted)
 
 
 @dataclass
@@ -174,11 +224,18 @@ def _parse_stamped(channel: str, fail: Fail) -> tuple[NDArray[Any], Row]:
             raise fail(f"{shorten(step)} is not a time and a value with a comma between")
         times.append(time.strip())
         values.append(value)
-    for dtype in ("float64", "datetime64[ns]"):
+    numbers = parse_numbers(values, fail)
+    for dtype in ("float64", "datetime64"):
         try:
-            return np.array(times, dtype=dtype), parse_numbers(values, fail)
+            found = np.array(times, dtype=dtype)
+            unknown = np.isnat(found) if found.dtype.kind == "M" else ~np.isfinite(found)
+            if unknown.any():
+                raise fail(f"{shorten(times[int(unknown.argmax())])} is no time")
+            return (in_nanoseconds(found) if found.dtype.kind == "M" else found), numbers
         except DataError:
             raise
+        except FarDateError as error:
+            raise fail(str(error)) from None
         except ValueError:
             continue
     raise fail(

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Unpack
 
-from softclt.data.columns import Columns
+from softclt.data.columns import Columns, refuse_given
 from softclt.data.dataset import Dataset, SeriesTable, Split
 from softclt.data.errors import DataError, UnknownDataError
 from softclt.data.reading import find_set, read_file, read_splits, set_name, sets_in
@@ -57,8 +57,7 @@ def load(
     Args:
         name_or_path: The name, or a path. What starts like a path or has a suffix is a path.
         split: ``"train"`` asks for no test part.
-        **columns: ``id``, ``time``, ``label``, ``values`` and ``form`` of a table; see
-            :func:`read_table`.
+        **columns: How to read a table; see :func:`read_table`.
 
     Example:
         >>> load("synthetic/waves")
@@ -71,9 +70,11 @@ def load(
     name = str(name_or_path)
     if not is_path(name_or_path):
         if name in datasets:
+            refuse_given(columns, "files of tables", name)
             data = datasets[name]()
             return data if split == "both" else replace(data, X_test=None, y_test=None)
         if own := _find_own_kind(name):
+            refuse_given(columns, "files of tables", name)
             return own()
         if found := _find(name):
             archive, path, source = found

@@ -3,13 +3,16 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from pathlib import Path
+from typing import Literal, TypedDict, cast
 
 from softclt.data.errors import DataError, shorten
 from softclt.data.text import Fail
 from softclt.validation import check_choice
 
 Form = Literal["auto", "wide", "long"]
+Duplicates = Literal["error", "first", "mean"]
+BadValues = Literal["error", "nan"]
 
 ID_NAMES = ("id", "series", "series_id", "unique_id", "item_id", "name")
 TIME_NAMES = ("time", "timestamp", "date", "datetime", "ds", "t", "step")
@@ -18,14 +21,63 @@ LABEL_NAMES = ("label", "class")
 WIDE_LABEL_NAMES = (*LABEL_NAMES, "y", "target")
 
 
-class Columns(TypedDict, total=False):
-    """How to read a table; see :func:`softclt.data.read_table`."""
+class Names(TypedDict, total=False):
+    """Which column of a table is what."""
 
     id: str | None
     time: str | None
     label: str | None
     values: str | Sequence[str] | None
     form: Form
+
+
+class Columns(Names, total=False):
+    """How to read a table; see :func:`softclt.data.read_table`."""
+
+    decimal: Literal[".", ","]
+    duplicates: Duplicates
+    bad_values: BadValues
+    resample: str | None
+
+
+_CHOICES = {"decimal": (".", ","), "duplicates": ("error", "first", "mean")}
+_CHOICES["bad_values"] = ("error", "nan")
+_DEFAULTS = {"form": "auto", **{name: choices[0] for name, choices in _CHOICES.items()}}
+
+
+def names_of(columns: Columns) -> Names:
+    """The part of ``columns`` that names them; choices in the other part are checked."""
+    for name, choices in _CHOICES.items():
+        check_choice(columns.get(name, choices[0]), choices, name)
+    return cast(Names, _part(columns, Names))
+
+
+class Order(TypedDict, total=False):
+    """How steps become series."""
+
+    duplicates: Duplicates
+    bad_values: BadValues
+    resample: str | None
+
+
+def order_of(columns: Columns) -> Order:
+    """The part of ``columns`` that the rows of a table keep until they become series."""
+    return cast(Order, _part(columns, Order))
+
+
+def _part(columns: Columns, of: type) -> dict[str, object]:
+    return {name: value for name, value in columns.items() if name in of.__annotations__}
+
+
+def refuse_given(columns: Columns, words: str, path: Path | str, known: Sequence[str] = ()) -> None:
+    """Refuse options that something other than a table has no use for, less the ``known``."""
+    given = [
+        f"{name}="
+        for name, value in columns.items()
+        if name not in known and value and value != _DEFAULTS.get(name)
+    ]
+    if given:
+        raise DataError(f"{', '.join(given)} is for {words}; leave it out", path)
 
 
 @dataclass(frozen=True)

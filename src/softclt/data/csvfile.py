@@ -13,7 +13,7 @@ from typing import Unpack
 
 import numpy as np
 
-from softclt.data.columns import Columns, find_roles
+from softclt.data.columns import Columns, find_roles, names_of, order_of
 from softclt.data.errors import DataError, shorten
 from softclt.data.rows import Rows
 from softclt.data.text import read_text
@@ -21,6 +21,7 @@ from softclt.validation import Floats64
 
 _MISSING = frozenset({"", "?", "nan", "na", "n/a", "null", "none"})
 NO_LABEL = frozenset({"", "?", "nan", "NaN"})
+_DECIMAL_COMMA = r"^([+-]?\d*),(\d+)$"
 _BLOCK = 200_000  # cells that are text at the same time
 
 _log = logging.getLogger(__name__)
@@ -28,11 +29,13 @@ _log = logging.getLogger(__name__)
 
 def read_csv(path: Path, **columns: Unpack[Columns]) -> Rows:
     """Rows of a CSV file; see :func:`softclt.data.read_table` for the rules."""
-    lines = _cells(path)
+    names_only, decimal = names_of(columns), columns.get("decimal", ".")
+    lines = _cells(path, decimal)
     line, first = next(lines)
-    header, is_data = _header(first)
-    roles = find_roles(header, fail=partial(DataError, path=path, at=line), **columns)
+    header, is_data = _header(first, decimal)
+    roles = find_roles(header, fail=partial(DataError, path=path, at=line), **names_only)
     names = [header[j] for j in roles.values]
+    cells = _Cells(names, path, decimal, columns.get("bad_values", "error") == "nan")
     if is_data:
         _log.warning("%s: the first line is all numbers, so it is read as data, not names", path)
         lines = chain([(line, first)], lines)
@@ -48,9 +51,12 @@ def read_csv(path: Path, **columns: Unpack[Columns]) -> Rows:
         for j, column in texts.items():
             column.extend(map(str.strip, by_column[j]))
         picked = [by_column[j] for j in roles.values]
-        numbers.append(_to_numbers(picked, names, path, line_numbers))
+        numbers.append(cells.numbers(picked, line_numbers))
     if not numbers:
         raise DataError("the header is all there is; expected rows of series below it", path, 1)
+    times = None if roles.time is None else texts[roles.time]
+    if times is not None and decimal == ",":
+        times = [re.sub(_DECIMAL_COMMA, r"\1.\2", text) for text in times]
     ids = None if roles.id is None else [text or None for text in texts[roles.id]]
     labels = None
     if roles.label is not None:
@@ -59,19 +65,23 @@ def read_csv(path: Path, **columns: Unpack[Columns]) -> Rows:
         values=np.concatenate(numbers),
         names=names,
         ids=ids,
-        times=None if roles.time is None else texts[roles.time],
+        times=times,
         labels=labels,
         long=roles.long,
         place=line_of.__getitem__,
         source=str(path),
+        n_bad=len(cells.bad_lines),
+        first_bad=line_of.index(cells.bad_lines[0]) if cells.bad_lines else 0,
+        **order_of(columns),
     )
 
 
-def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _cells(path: Path, decimal: str) -> Iterator[tuple[int, list[str]]]:
     """Cells of each line that has any, with its number; all lines have as many."""
     text = read_text(path)
     first_line = text.lstrip("\n").split("\n", 1)[0]
-    reader = csv.reader(io.StringIO(text), delimiter=max(",;\t", key=first_line.count))
+    separators = ",;\t" if decimal == "." else ";\t"
+    reader = csv.reader(io.StringIO(text), delimiter=max(separators, key=first_line.count))
     width = 0
     try:
         for cells in reader:
@@ -90,49 +100,78 @@ def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise DataError(f"is no CSV ({error}); check the quotes", path, reader.line_num) from None
 
 
-def _header(first: list[str]) -> tuple[list[str], bool]:
+def _header(first: list[str], decimal: str) -> tuple[list[str], bool]:
     """Names of the columns, and whether the first line holds data instead of them."""
     cells = [cell.strip() for cell in first]
     positions = [str(i) for i in range(len(cells))]
     counts = cells == positions or cells == ["", *positions[:-1]]  # what pandas writes unasked
-    if counts or not all(_is_value(cell) for cell in cells):
+    if counts or not all(_is_value(cell, decimal) for cell in cells):
         return cells, False
     return positions, True
 
 
-def _is_value(cell: str) -> bool:
+def _is_value(cell: str, decimal: str) -> bool:
     if cell.lower() in _MISSING:
         return True
     try:
-        float(cell)
+        _number(cell, decimal)
     except ValueError:
         return False
     return True
 
 
-def _to_numbers(
-    columns: list[tuple[str, ...]], names: list[str], path: Path, lines: Sequence[int]
-) -> Floats64:
-    """Numbers ``(rows, C)`` of the C value columns of a block of lines."""
-    try:
-        return np.array(columns, dtype=np.float64).T
-    except ValueError:
+def _number(cell: str, decimal: str) -> float:
+    if decimal == ",":
+        if "." in cell:
+            raise ValueError("a point among decimal commas may separate thousands")
+        cell = cell.replace(",", ".")
+    return float(cell)
+
+
+class _Cells:
+    """From cells of the value columns to numbers.
+
+    Args:
+        names: Of the columns.
+        path: The file.
+        decimal: ``"."`` or ``","``.
+        forgive: Whether a cell that is no number is missing, not an error.
+    """
+
+    def __init__(self, names: list[str], path: Path, decimal: str, forgive: bool) -> None:
+        self.names, self.path, self.decimal, self.forgive = names, path, decimal, forgive
+        self.bad_lines: list[int] = []
+
+    def numbers(self, columns: list[tuple[str, ...]], lines: Sequence[int]) -> Floats64:
+        """Numbers ``(rows, C)`` of the C columns of a block of lines."""
+        if self.decimal == ".":
+            try:
+                return np.array(columns, dtype=np.float64).T
+            except ValueError:
+                pass  # not all are numbers: cell by cell
         by_row = zip(lines, zip(*columns, strict=True), strict=True)
         return np.array(
             [
-                [_to_number(cell, name, path, line) for cell, name in zip(row, names, strict=True)]
+                [self._number(cell, name, line) for cell, name in zip(row, self.names, strict=True)]
                 for line, row in by_row
             ]
         )
 
-
-def _to_number(cell: str, name: str, path: Path, line: int) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        if cell.strip().lower() in _MISSING:
+    def _number(self, cell: str, name: str, line: int) -> float:
+        try:
+            return _number(cell, self.decimal)
+        except ValueError:
+            if cell.strip().lower() in _MISSING:
+                return np.nan
+        if self.forgive:
+            self.bad_lines.append(line)
             return np.nan
-    advice = "if the column is an id, a time or a label, say so with id=, time= or label="
-    if re.fullmatch(r"\s*-?\d+,\d+\s*", cell):
-        advice = "write decimal points, not commas"
-    raise DataError(f"{shorten(cell)} in column {shorten(name)} is no number; {advice}", path, line)
+        advice = (
+            "if the column is an id, a time or a label, say so with id=, time= or label=; if the "
+            "value is missing, say so with --bad-values nan (bad_values=)"
+        )
+        if self.decimal == "." and re.fullmatch(_DECIMAL_COMMA, cell.strip()):
+            advice = "if commas are decimal points here, say so with decimal=',' (--decimal ,)"
+        raise DataError(
+            f"{shorten(cell)} in column {shorten(name)} is no number; {advice}", self.path, line
+        )

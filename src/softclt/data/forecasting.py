@@ -18,6 +18,7 @@ from softclt.data.dataset import Dataset
 from softclt.data.errors import DataError, shorten
 from softclt.data.tables import csv_frame
 from softclt.data.text import existing_file
+from softclt.data.times import in_nanoseconds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,7 +151,7 @@ def _times(column: "pd.Series[Any]", path: Path) -> NDArray[Any]:
     import pandas as pd
 
     try:
-        return pd.to_datetime(column).to_numpy("datetime64[ns]")
+        return in_nanoseconds(pd.to_datetime(column).to_numpy())
     except (ValueError, TypeError) as error:
         reason = " ".join(str(error).split())[:80]
         raise DataError(f"the first column is no time ({reason})", path) from None

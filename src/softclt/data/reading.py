@@ -7,14 +7,13 @@ from typing import Unpack
 from softclt.data.archives import read_ts, read_tsv
 from softclt.data.arff import read_arff
 from softclt.data.arrays import read_npy, read_npz
-from softclt.data.columns import Columns
+from softclt.data.columns import Columns, names_of, refuse_given
 from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
 from softclt.data.tables import read_table
 from softclt.data.text import existing_file
 
 _READERS: dict[str, Callable[[Path], SeriesTable]] = {
-    ".ts": read_ts,
     ".tsv": read_tsv,
     ".arff": read_arff,
     ".npy": read_npy,
@@ -36,9 +35,12 @@ def read_file(path: str | Path, **columns: Unpack[Columns]) -> dict[str, SeriesT
     suffix = suffix_of(path)
     if suffix in _TABLES:
         return {"all": read_table(path, **columns)}
-    given = [f"{key}=" for key, value in columns.items() if value and value != "auto"]
-    if given:
-        raise DataError(f"{', '.join(given)} is for CSV and Parquet tables; leave it out", path)
+    if suffix == ".ts":
+        refuse_given(columns, "CSV and Parquet tables", path, known=("duplicates", "resample"))
+        names_of(columns)  # refuses unknown choices
+        duplicates, resample = columns.get("duplicates", "error"), columns.get("resample")
+        return {"all": read_ts(path, duplicates=duplicates, resample=resample)}
+    refuse_given(columns, "CSV and Parquet tables", path)
     if suffix == ".npz":
         return read_npz(path)
     if suffix not in _READERS:

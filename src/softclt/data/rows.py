@@ -1,6 +1,6 @@
 """Rows of a table, wherever they came from, become series."""
 
-import math
+import logging
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softclt.data.columns import BadValues, Duplicates
 from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
-from softclt.files import too_large
+from softclt.data.steps import in_order
+from softclt.data.times import RANGE, FarDateError, in_nanoseconds
 from softclt.validation import Ints
+
+EACH_TIME_ONCE = (
+    "expected each time once in a series: drop one of them, or say which counts "
+    "(--duplicates first or mean, duplicates=)"
+)
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,11 @@ class Rows:
         long: Whether a row is a step (else it is a series).
         place: Where row r stands in the file, for messages.
         source: The file, or words for what is no file.
+        duplicates: What becomes of rows of one series and time.
+        resample: Length of a step, if steps are to be of one length.
+        bad_values: Whether infinity is refused, or missing.
+        n_bad: Cells that were no numbers, and are missing now.
+        first_bad: The row of the first of them.
     """
 
     values: NDArray[np.float64]
@@ -38,6 +52,11 @@ class Rows:
     long: bool
     place: Callable[[int], int | str]
     source: str
+    duplicates: Duplicates = "error"
+    resample: str | None = None
+    bad_values: BadValues = "error"
+    n_bad: int = 0
+    first_bad: int = 0
 
     def fail(self, row: int, message: str) -> DataError:
         """The error of one row."""
@@ -45,14 +64,39 @@ class Rows:
 
     def to_table(self) -> SeriesTable:
         """Series of these rows."""
-        infinite = np.isinf(self.values).any(axis=1)
-        if infinite.any():
-            row = int(infinite.argmax())
-            raise self.fail(row, "a value is infinite; leave the cell empty if it is missing")
+        self._look_at_bad_values()
         for row, id in enumerate(self.ids or ()):
             if id is None:
                 raise self.fail(row, "the id is empty; every row needs one")
+        if self.resample and not self.long:
+            raise DataError(
+                "there are no times to resample; name their column (--time, time=)", self.source
+            )
         return _from_long(self) if self.long else _from_wide(self)
+
+    def _look_at_bad_values(self) -> None:
+        """Refuse infinity, or make it missing and say how much was."""
+        infinite = np.isinf(self.values)
+        row = int(infinite.any(axis=1).argmax())
+        if infinite.any() and self.bad_values == "error":
+            raise self.fail(
+                row,
+                "a value is infinite; leave the cell empty if it is missing, or say so "
+                "(--bad-values nan, bad_values=)",
+            )
+        self.values[infinite] = np.nan
+        n_bad = self.n_bad + int(infinite.sum())
+        if n_bad:
+            words = "1 cell is no number and was"
+            if n_bad > 1:
+                words = f"{n_bad} cells are no numbers and were"
+            rows = [self.first_bad] * (self.n_bad > 0) + [row] * bool(infinite.any())
+            _log.warning(
+                "%s: %s read as missing, the first at %s",
+                self.source,
+                words,
+                _in_words(self.place(min(rows))),
+            )
 
 
 def _from_wide(rows: Rows) -> SeriesTable:
@@ -62,41 +106,31 @@ def _from_wide(rows: Rows) -> SeriesTable:
 
 
 def _from_long(rows: Rows) -> SeriesTable:
-    n_rows, n_channels = rows.values.shape
     number: dict[Any, int] = {}  # id -> series, in order of first appearance
-    codes = np.zeros(n_rows, dtype=np.int64)
+    codes = np.zeros(len(rows.values), dtype=np.int64)
     if rows.ids is not None:
         codes[:] = [number.setdefault(id, len(number)) for id in rows.ids]
     times = None if rows.times is None else _parse_times(rows)
-    order = np.lexsort((codes,) if times is None else (times, codes))
-    series = codes[order]  # (R,) sorted
-    lengths = np.bincount(series)
-    step = np.arange(n_rows) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    shape = len(lengths), n_channels, int(lengths.max())
-    if problem := too_large(2 * 8 * math.prod(shape)):
-        raise DataError(
-            f"{shape[0]} series, the longest of {shape[2]} steps: padded to that length, they make "
-            f"an array that {problem}; cut the long ones, or keep them in a file of their own",
-            rows.source,
-        )
-    X = np.full(shape, np.nan)
-    X[series, :, step] = rows.values[order]
-    stamps, time_format, unsorted_at = None, "", ""
-    if times is not None:
-        time_format, unsorted_at = _time_format(rows, times), _first_unsorted(rows, codes, times)
-        _refuse_repeated_times(rows, order, series, times)
-        stamps = np.full((len(lengths), lengths.max()), np.nan).astype(times.dtype)
-        stamps[series, step] = times[order]
+    steps = in_order(
+        rows.values,
+        codes,
+        times,
+        duplicates=rows.duplicates,
+        resample=rows.resample,
+        repeated=lambda first, second: _repeated(rows, first, second, times),
+        fail=lambda message: DataError(message, rows.source),
+    )
     y: Any = _checked_labels(rows, codes)
     return SeriesTable(
-        X,
+        steps.X,
         y,
         ids=list(number),
         channels=list(rows.names),
-        times=stamps,
+        times=steps.times,
         source=rows.source,
-        time_format=time_format,
-        unsorted_at=unsorted_at,
+        # Resampled dates may have hours where the file has none.
+        time_format="" if times is None or rows.resample else _time_format(rows, times),
+        unsorted_at="" if steps.unsorted is None else _in_words(rows.place(steps.unsorted)),
     )
 
 
@@ -116,25 +150,15 @@ def _time_format(rows: Rows, times: NDArray[Any]) -> str:
     return ""
 
 
-def _first_unsorted(rows: Rows, codes: Ints, times: NDArray[Any]) -> str:
-    """Where the first row stands that is earlier than the one before it in its series."""
-    order = np.argsort(codes, kind="stable")
-    earlier = (np.diff(codes[order]) == 0) & (times[order][1:] < times[order][:-1])
-    return _in_words(rows.place(int(order[1:][earlier].min()))) if earlier.any() else ""
-
-
-def _refuse_repeated_times(rows: Rows, order: Ints, series: Ints, times: NDArray[Any]) -> None:
-    repeated = (np.diff(series) == 0) & (times[order][1:] == times[order][:-1])
-    if repeated.any():
-        i = int(repeated.argmax())
-        first, second = sorted((int(order[i]), int(order[i + 1])))
-        of = "" if rows.ids is None else f" of id {shorten(rows.ids[first])}"
-        came = times[second] if rows.times is None else rows.times[second]
-        raise rows.fail(
-            second,
-            f"time {came}{of} stands at {_in_words(rows.place(first))} already; expected each time "
-            "once in a series: drop one of the rows, or name the column of the ids (--id, id=)",
-        )
+def _repeated(rows: Rows, first: int, second: int, times: Any) -> DataError:
+    """The error of a row that has the time of an earlier one in its series."""
+    of = "" if rows.ids is None else f" of id {shorten(rows.ids[first])}"
+    more = ", or name the column of the ids (--id, id=)" if rows.ids is None else ""
+    came = times[second] if rows.times is None else rows.times[second]
+    return rows.fail(
+        second,
+        f"time {came}{of} stands at {_in_words(rows.place(first))} already; {EACH_TIME_ONCE}{more}",
+    )
 
 
 def _checked_labels(rows: Rows, codes: Ints) -> list[Any] | None:
@@ -161,15 +185,18 @@ def _parse_times(rows: Rows) -> NDArray[Any]:
         times = given
     else:
         times = _parse_dates(given) if np.isnan(_to_number(given[0])) else _parse_numbers(given)
-    unknown = np.isnat(times) if times.dtype.kind == "M" else np.isnan(times)
+    unknown = np.isnat(times) if times.dtype.kind == "M" else ~np.isfinite(times)
     if unknown.any():
         row = int(unknown.argmax())
         raise rows.fail(
             row,
             f"{shorten(given[row])} is no time; expected numbers in all rows, "
-            "or dates like 2024-05-31 12:00:00 in all",
+            f"or dates like 2024-05-31 12:00:00 in all, {RANGE}",
         )
-    return times
+    try:
+        return in_nanoseconds(times) if times.dtype.kind == "M" else times
+    except FarDateError as error:
+        raise rows.fail(error.at, str(error)) from None
 
 
 def _parse_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
@@ -206,7 +233,7 @@ def _in_utc(texts: Sequence[str], **options: Any) -> NDArray[Any]:
 
     column = pd.Series(texts, dtype=object)
     dates = pd.to_datetime(column, utc=True, errors="coerce", **options)
-    return np.asarray(dates.dt.tz_localize(None), dtype="datetime64[ns]")
+    return np.asarray(dates.dt.tz_localize(None))
 
 
 def _in_words(place: int | str) -> str:

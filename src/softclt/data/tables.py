@@ -5,18 +5,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from softclt.data.columns import Columns, Form, find_roles
+from softclt.data.columns import (
+    BadValues,
+    Columns,
+    Duplicates,
+    Form,
+    find_roles,
+    names_of,
+    order_of,
+)
 from softclt.data.csvfile import read_csv
 from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
 from softclt.data.rows import Rows
 from softclt.data.text import existing_file, read_text
 from softclt.files import too_large
-from softclt.validation import Floats64
+from softclt.validation import Flags, Floats64
 
 _BYTES_A_CELL = 24  # of a table that reading takes: in Arrow, in pandas, as series
 
@@ -32,6 +40,10 @@ def read_table(
     label: str | None = None,
     values: str | Sequence[str] | None = None,
     form: Form = "auto",
+    decimal: Literal[".", ","] = ".",
+    duplicates: Duplicates = "error",
+    bad_values: BadValues = "error",
+    resample: str | None = None,
 ) -> SeriesTable:
     """Series of a CSV (also ``.csv.gz``) or Parquet file, wide or long.
 
@@ -60,9 +72,19 @@ def read_table(
         label: Column of class labels, constant within a series; ``""`` says that there is none.
         values: Columns of values: steps of a wide table, channels of a long one.
         form: ``"wide"``, ``"long"``, or ``"auto"``: long if there is a time column.
+        decimal: ``","`` for numbers like ``1,5``; cells then have semicolons or tabs between.
+        duplicates: What becomes of steps of one series at one time: ``"error"``, ``"first"`` in the
+            file, or their ``"mean"``, without missing values.
+        bad_values: ``"error"``, or ``"nan"``: cells that are no finite numbers are missing, and
+            counted in a warning.
+        resample: Length of a step, e.g. ``"1h"``, ``"15min"`` or, where times are numbers, ``"5"``.
+            The value of a step is the mean of what falls into it. Steps are counted from
+            1970-01-01, or from 0.
     """
     path = existing_file(path)
     columns: Columns = {"id": id, "time": time, "label": label, "values": values, "form": form}
+    columns |= {"decimal": decimal, "duplicates": duplicates, "bad_values": bad_values}
+    columns["resample"] = resample
     if path.suffix.lower() == ".parquet":
         return frame_rows(_read_parquet(path), columns, str(path)).to_table()
     return read_csv(path, **columns).to_table()
@@ -75,11 +97,14 @@ def from_frame(
     time: str | None = None,
     values: str | Sequence[str] | None = None,
     label: str | None = None,
+    duplicates: Duplicates = "error",
+    bad_values: BadValues = "error",
+    resample: str | None = None,
 ) -> SeriesTable:
     """Series of a long pandas frame: one row for each step of each series.
 
     Columns, or named levels of the index, are given or known by their names, as in
-    :func:`read_table`.
+    :func:`read_table`, which has the words on the other arguments, too.
 
     Example:
         >>> import pandas as pd
@@ -90,6 +115,7 @@ def from_frame(
                [ 3., nan]]))
     """
     columns: Columns = {"id": id, "time": time, "label": label, "values": values, "form": "long"}
+    columns |= {"duplicates": duplicates, "bad_values": bad_values, "resample": resample}
     return frame_rows(frame, columns, "the frame").to_table()
 
 
@@ -169,10 +195,12 @@ def frame_rows(frame: "pd.DataFrame", columns: Columns, source: str) -> Rows:
     if frame.empty:
         raise DataError("has no rows or no columns; expected rows of series", source)
     names = [str(name) for name in frame.columns]
-    roles = find_roles(names, fail=partial(DataError, path=source), **columns)
-    values = [_numbers(frame.iloc[:, j], source) for j in roles.values]
+    roles = find_roles(names, fail=partial(DataError, path=source), **names_of(columns))
+    decimal, forgive = columns.get("decimal", "."), columns.get("bad_values") == "nan"
+    read = [_numbers(frame.iloc[:, j], source, decimal, forgive) for j in roles.values]
+    bad = np.column_stack([bad for _, bad in read])
     return Rows(
-        values=np.column_stack(values),  # (R, C)
+        values=np.column_stack([numbers for numbers, _ in read]),  # (R, C)
         names=[names[j] for j in roles.values],
         ids=None if roles.id is None else _objects(frame.iloc[:, roles.id]),
         times=None if roles.time is None else _times(frame.iloc[:, roles.time]),
@@ -180,26 +208,37 @@ def frame_rows(frame: "pd.DataFrame", columns: Columns, source: str) -> Rows:
         long=roles.long,
         place=lambda row: f"row {row}",
         source=source,
+        n_bad=int(bad.sum()),
+        first_bad=int(bad.any(axis=1).argmax()),
+        **order_of(columns),
     )
 
 
-def _numbers(column: "pd.Series[Any]", source: str) -> Floats64:
+def _numbers(
+    column: "pd.Series[Any]", source: str, decimal: str, forgive: bool
+) -> tuple[Floats64, Flags]:
+    """Numbers of a column, and which cells are none although something is there."""
     import pandas as pd
 
-    numbers = column
+    numbers, bad = column, np.zeros(len(column), dtype=bool)
     if not pd.api.types.is_numeric_dtype(column):
         is_text = not pd.api.types.is_datetime64_any_dtype(column)
-        numbers = pd.to_numeric(column if is_text else column.astype(str), errors="coerce")
+        cells = column if is_text else column.astype(str)
+        if decimal == ",":  # a point is no number then, and a comma a point
+            swap = str.maketrans(",.", ".,")
+            cells = cells.map(lambda cell: cell.translate(swap) if isinstance(cell, str) else cell)
+        numbers = pd.to_numeric(cells, errors="coerce")
         bad = (numbers.isna() & column.notna()).to_numpy()
-        if bad.any():
+        if bad.any() and not forgive:
             row = int(bad.argmax())
             raise DataError(
                 f"{shorten(column.iloc[row])} in column {shorten(column.name)} is no number; if "
-                "the column is an id, a time or a label, say so with id=, time= or label=",
+                "the column is an id, a time or a label, say so with id=, time= or label=; if the "
+                "value is missing, say so with --bad-values nan (bad_values=)",
                 source,
                 f"row {row}",
             )
-    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan), bad
 
 
 def _objects(column: "pd.Series[Any]") -> list[Any]:
@@ -213,7 +252,7 @@ def _times(column: "pd.Series[Any]") -> Any:
     if pd.api.types.is_datetime64_any_dtype(column):
         if column.dt.tz is not None:
             column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-        return column.to_numpy(dtype="datetime64[ns]")
+        return column.to_numpy()
     if pd.api.types.is_numeric_dtype(column):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     return [str(item) for item in column]

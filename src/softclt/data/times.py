@@ -8,6 +8,33 @@ from numpy.typing import NDArray
 
 Times = NDArray[Any]  # datetime64[ns] or float64
 
+RANGE = "from 1677-09-22 to 2262-04-10"  # what nanoseconds in 64 bits can hold, in whole days
+_FIRST, _END = np.datetime64("1677-09-22"), np.datetime64("2262-04-11")
+
+
+class FarDateError(ValueError):
+    """A date that does not fit into nanoseconds.
+
+    Attributes:
+        at: Its position in the array, counted through.
+    """
+
+    def __init__(self, date: Any, at: int) -> None:
+        self.at = at
+        super().__init__(
+            f"the date {str(date)[:19]} is too far away; expected dates {RANGE}: correct it, or "
+            "give the times as numbers, e.g. years"
+        )
+
+
+def in_nanoseconds(dates: NDArray[Any]) -> NDArray[np.datetime64]:
+    """Dates of any unit as ``datetime64[ns]``; those that would wrap around are refused."""
+    far = (dates < _FIRST) | (dates >= _END)  # NaT is neither
+    if far.any():
+        at = int(far.argmax())
+        raise FarDateError(dates.flat[at], at)
+    return dates.astype("datetime64[ns]")
+
 
 def check_times(times: Any, lengths: NDArray[np.int64], n_steps: int) -> Times:
     """Times ``(N, T)`` of series, each later than the one before it.
@@ -94,7 +121,7 @@ def _as_times(times: Any) -> Times:
 
     array = np.asarray(times)
     if array.dtype.kind == "M":
-        return array.astype("datetime64[ns]")
+        return _checked(array)
     if array.dtype.kind in "iuf":
         return array.astype(np.float64)
     try:
@@ -108,7 +135,14 @@ def _as_times(times: Any) -> Times:
         ) from None
     if dates.dt.tz is not None:
         dates = dates.dt.tz_convert("UTC").dt.tz_localize(None)
-    return dates.to_numpy("datetime64[ns]").reshape(array.shape)
+    return _checked(dates.to_numpy()).reshape(array.shape)
+
+
+def _checked(dates: NDArray[Any]) -> Times:
+    try:
+        return in_nanoseconds(dates)
+    except FarDateError as error:
+        raise ValueError(f"times: {error}") from None
 
 
 def uneven_times(

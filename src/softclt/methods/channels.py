@@ -28,8 +28,8 @@ def with_channels(model: Model, n_channels: int) -> Model:
     """A fitted model of one channel as one of several that starts as the mean over channels.
 
     Weights of the first layer are repeated and divided by the number of channels, so that equal
-    channels give what the one gave. The model itself stays as it is; the new one cannot go on with
-    its training.
+    channels give what the one gave. Methods that read channels one by one have no such layer and
+    go on as they are. The model itself stays as it is; the new one cannot go on with its training.
     """
     if model.n_features_in_ != 1:
         raise ValueError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.reports.figures.style import COLOURS, DASHES, new_figure, style
+from softclt.reports.figures.style import COLOURS, DASHES, legend_name, new_figure, style
 from softclt.validation import Floats
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _draw_values(ax: "Axes", panel: WatchedPanel, part: slice) -> None:
         colour = "0.2" if len(panel.values) == 1 else COLOURS[(0, 2, 3, 4, 5, 6)[i % 6]]
         style_of_line = DASHES[i // 6 % len(DASHES)]
         x, y = _thinned(times, channel[part])
-        ax.plot(x, y, color=colour, linestyle=style_of_line, linewidth=0.8, label=name)
+        ax.plot(x, y, color=colour, linestyle=style_of_line, linewidth=0.8, label=legend_name(name))
     ax.set_ylabel(panel.channels[0] if len(panel.channels) == 1 else "value")
 
 

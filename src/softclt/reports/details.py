@@ -150,10 +150,10 @@ def pairs_section(analysis: Analysis, name: str) -> Section | None:
     return Section(f"All pairs{name}", grids=(grid,))
 
 
-def failures_section(analyses: Sequence[Analysis]) -> Section | None:
-    """Runs without a score, and combinations that are missing."""
+def failures_section(analyses: Sequence[Analysis], never_ran: Sequence[str]) -> Section | None:
+    """Runs without a score, combinations that are missing, and sentences on what never ran."""
     failed = [result for analysis in analyses for result in analysis.table.failed]
-    points = []
+    points = list(never_ran)
     for analysis in analyses:
         points += _gaps(analysis)
         if analysis.table.replaced:
@@ -225,11 +225,9 @@ def _changed_data(results: Iterable[Result]) -> list[str]:
     ]
 
 
-def again_section(results: Sequence[Result], command: str) -> Section:
-    """Commands, versions, devices, seeds and fingerprints."""
-    suites = list(dict.fromkeys(result.suite for result in results if result.suite))
+def again_section(results: Sequence[Result], commands: Sequence[str]) -> Section:
+    """Commands that were typed, versions, devices, seeds and fingerprints."""
     seeds = sorted({result.seed for result in results})
-    commands = [f"softclt bench {suite} --seeds {len(seeds)} --out results/" for suite in suites]
     versions: dict[str, set[str]] = {}
     for result in results:
         for package, version in result.versions.items():
@@ -262,5 +260,5 @@ def again_section(results: Sequence[Result], command: str) -> Section:
         "of its run.",
     )
     return Section(
-        "How to run it again", text, grids=grids, code=tuple(filter(None, [*commands, command]))
+        "How to run it again", text, grids=grids, code=tuple(dict.fromkeys(filter(None, commands)))
     )

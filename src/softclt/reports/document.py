@@ -1,8 +1,10 @@
 """A report before it is a file: sections of text, tables and figures that every format writes."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
 if TYPE_CHECKING:
@@ -89,6 +91,12 @@ class Document:
     title: str
     subtitle: str
     sections: tuple[Section, ...] = field(default_factory=tuple)
+
+
+def pictures_folder(path: Path) -> Path:
+    """Where the figures of a document lie; a name that needs no escape in Markdown or LaTeX."""
+    name = re.sub(r"[^\w.-]+", "-", path.stem).strip("-") or "report"
+    return path.with_name(f"{name}-figures")
 
 
 def number(text: str, value: float, **more: object) -> Cell:

@@ -9,6 +9,7 @@ import numpy as np
 
 from softclt.data import SeriesTable
 from softclt.optional import needed
+from softclt.plaintext import visible
 from softclt.reports.packing import PackedSeries, pack_series, to_base64
 from softclt.reports.projection import kept_neighbours, nearest_neighbours, place, standardise
 from softclt.validation import Floats
@@ -125,4 +126,4 @@ def _render(facts: dict[str, Any], data: dict[str, Any]) -> str:
     templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
     # Inside a script element "<" could end it; as an escape it is the same JSON.
     text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    return templates.get_template("explore.html.j2").render(facts=facts, data=text)
+    return visible(templates.get_template("explore.html.j2").render(facts=facts, data=text))

@@ -5,6 +5,7 @@ import io
 import math
 from collections.abc import Iterable, Mapping
 
+from softclt.plaintext import no_formula
 from softclt.reports.analysis import Analysis, Difference, in_order
 from softclt.reports.rows import Row
 from softclt.reports.statistics import Summary
@@ -17,7 +18,7 @@ COLUMNS = (
 )
 
 
-def long_csv(analyses: Iterable[Analysis]) -> str:
+def long_csv(analyses: Iterable[Analysis], safe: bool = False) -> str:
     """The text of the file; scores as they were measured, shares not in per cent.
 
     Lines without a data set are overall: over the sets that all compared rows have; differences
@@ -32,7 +33,8 @@ def long_csv(analyses: Iterable[Analysis]) -> str:
         against = {one.row.name: one for one in tested}
         for row in in_order(analysis.table.rows, analysis) + points:
             for line in _lines(analysis, row, against.get(row.name)):
-                writer.writerow({key: _text(value) for key, value in line.items()})
+                cells = {key: _text(value) for key, value in line.items()}
+                writer.writerow({k: no_formula(c) for k, c in cells.items()} if safe else cells)
     return buffer.getvalue()
 
 

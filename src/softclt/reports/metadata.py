@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softclt.data import DataError, SeriesTable
-from softclt.data.columns import ID_NAMES, Columns, find_roles
+from softclt.data.columns import ID_NAMES, Columns, find_roles, names_of
 from softclt.data.errors import shorten
 from softclt.data.tables import read_frame
 from softclt.validation import series_lengths
@@ -48,7 +48,7 @@ def columns_of_file(
     header = list(frame.columns)
     for name in wanted:
         _check_column(name, header, path)
-    roles = find_roles(header, **names)
+    roles = find_roles(header, **names_of(names))
     values = [header[j] for j in roles.values if header[j] not in wanted]
     if not values:
         raise DataError("no column of values is left beside those to colour by", path)

@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from softclt.optional import needed
+from softclt.plaintext import visible
 from softclt.reports.document import Cell, Document, Picture
 from softclt.reports.pictures import inline_svg
 
@@ -20,11 +21,12 @@ def html(document: Document) -> str:
     environment.filters |= {"slug": _slug, "sort_value": _sort_value, "heat": _heat}
     template = files("softclt.reports").joinpath("page.html.j2").read_text(encoding="utf-8")
     keys = iter(range(10_000))
-    return environment.from_string(template).render(
+    page = environment.from_string(template).render(
         document=document,
         drawing=lambda picture: _drawing(picture, f"f{next(keys)}"),
         nan=math.isnan,
     )
+    return visible(page)
 
 
 def _drawing(picture: Picture, key: str) -> dict[str, Any]:

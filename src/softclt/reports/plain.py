@@ -1,7 +1,9 @@
 """A report as Markdown and as LaTeX."""
 
+import re
 from collections.abc import Mapping
 
+from softclt.plaintext import visible
 from softclt.reports.document import Cell, Document, Grid
 
 _TEX = {
@@ -19,28 +21,32 @@ _TEX = {
     ">": "$>$",
     "«": "``",
     "»": "''",
+    "|": r"\textbar{}",
+    "[": "{[}",  # behind an \item or the end of a row a bracket would be an option
+    "]": "{]}",
 }
+_TEX_CODE = _TEX | {"'": r"\textquotesingle{}", "`": r"\textasciigrave{}"}
 
 
 def markdown(document: Document, links: Mapping[int, str]) -> str:
     """Markdown with a table for each grid; ``links`` are the pictures' files, by number."""
-    parts = [f"# {_md(document.title)}", _md(document.subtitle)]
+    parts = [f"# {_md(document.title)}", _md_begun(document.subtitle)]
     n_pictures = 0
     for section in document.sections:
         parts.append(f"## {_md(section.title)}")
-        parts += [_md(text) for text in section.text]
+        parts += [_md_begun(text) for text in section.text]
         if section.points:
-            parts.append("\n".join(f"- {_md(point)}" for point in section.points))
+            parts.append("\n".join(f"- {_md_begun(point)}" for point in section.points))
         for grid in section.grids:
             parts += [f"### {_md(grid.title)}", _md_table(grid)]
             if grid.notes:
-                parts.append("\n".join(f"- {_md(note)}" for note in grid.notes))
+                parts.append("\n".join(f"- {_md_begun(note)}" for note in grid.notes))
         for title, caption, _ in section.pictures:
             parts += [f"![{_md(title)}]({links[n_pictures]})", f"**{_md(title)}.** {_md(caption)}"]
             n_pictures += 1
         if section.code:
-            parts.append("```bash\n" + "\n".join(section.code) + "\n```")
-    return "\n\n".join(parts) + "\n"
+            parts.append(_md_code("\n".join(section.code)))
+    return visible("\n\n".join(parts) + "\n")
 
 
 def _md_table(grid: Grid) -> str:
@@ -63,9 +69,24 @@ def _md_cell(cell: Cell, kind: str) -> str:
 
 
 def _md(text: str) -> str:
-    for letter in "\\|*_<":
+    for letter in "\\|*_<[]`~$":
         text = text.replace(letter, "\\" + letter)
+    text = re.sub(r"&(?=#|\w+;)", "&amp;", text)
+    text = re.sub(r":(?=//)", r"\\:", text)  # no links but ours
+    text = re.sub(r"\bwww\.", r"www\\.", text)
     return " ".join(text.split())
+
+
+def _md_begun(text: str) -> str:
+    """A text at the beginning of a line, where more letters mean something."""
+    text = re.sub(r"^([#>+=-])", r"\\\1", _md(text))
+    return re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", text)
+
+
+def _md_code(code: str) -> str:
+    """Lines as they are, between fences that are longer than any inside."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
+    return f"{fence}bash\n{code}\n{fence}"
 
 
 def latex(document: Document, links: Mapping[int, str]) -> str:
@@ -99,8 +120,14 @@ def latex(document: Document, links: Mapping[int, str]) -> str:
                 )
             n_pictures += 1
         if section.code:
-            parts.append("\\begin{verbatim}\n" + "\n".join(section.code) + "\n\\end{verbatim}")
-    return "\n\n".join([*parts, r"\end{document}"]) + "\n"
+            parts.append(_tex_code("\n".join(section.code)))
+    return visible("\n\n".join([*parts, r"\end{document}"]) + "\n")
+
+
+def _tex_code(code: str) -> str:
+    """Lines of code; not verbatim, which code could end."""
+    lines = ["".join(_TEX_CODE.get(letter, letter) for letter in line) for line in code.split("\n")]
+    return "\\begin{flushleft}\\ttfamily\n" + " \\\\\n".join(lines) + "\n\\end{flushleft}"
 
 
 def _tex_table(grid: Grid) -> str:

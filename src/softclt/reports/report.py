@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from softclt.bench.asked import Asked, never_ran
 from softclt.files import whole_file
 from softclt.reports.analysis import Analysis
 from softclt.reports.baselines import read_baselines
@@ -71,6 +72,7 @@ def build_report(
     peers: Sequence[str] = (),
     interval: str = "t",
     command: str = "",
+    asked: Sequence[Asked] = (),
     figures: Sequence[Picture] = (),
     drawn: bool = True,
 ) -> Report:
@@ -85,6 +87,7 @@ def build_report(
         peers: Only these methods of the baselines.
         interval: ``"t"`` or ``"bootstrap"``.
         command: How to make this report again.
+        asked: What benches were asked for, see `read_asked`: rows and sets that never ran are told.
         figures: More pictures: title, caption, and a figure or the text of an SVG.
         drawn: Whether the critical-difference diagram and the scatter plots are made.
     """
@@ -117,24 +120,32 @@ def build_report(
         sections += _sections(analysis, name, drawn)
     if figures:
         sections.append(Section("More figures", pictures=tuple(figures)))
-    sections += [failures_section(analyses), again_section(results, command)]
+    of_these = [one for one in asked if not suites or one.suite in suites]
+    gaps = never_ran(of_these, results)
+    commands = [one.command for one in of_these]
+    sections += [failures_section(analyses, gaps), again_section(results, [*commands, command])]
     return Report(
         Document(_title(analyses), _subtitle(results, analyses), tuple(filter(None, sections))),
         tuple(analyses),
     )
 
 
-def write_report(report: Report, path: str | os.PathLike[str]) -> None:
+def write_report(report: Report, path: str | os.PathLike[str], safe_csv: bool = False) -> None:
     """Write a report whole or not at all; the suffix decides the format.
 
     Markdown and LaTeX get their figures in a folder beside them, ``<name>-figures``.
+
+    Args:
+        report: What to write.
+        path: The file.
+        safe_csv: Whether texts of a CSV that a spreadsheet would compute get an apostrophe.
     """
     path = Path(path)
     check_choice(path.suffix, FORMATS, "the suffix of the report")
     if path.suffix == ".html":
         text = html(report.document)
     elif path.suffix == ".csv":
-        text = long_csv(report.analyses)
+        text = long_csv(report.analyses, safe_csv)
     else:
         suffix, write = (".svg", markdown) if path.suffix == ".md" else (".pdf", latex)
         text = write(report.document, save_pictures(report.document, path, suffix))

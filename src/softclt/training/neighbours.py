@@ -27,10 +27,10 @@ class NeighbourRows:
         neighbours: How many nearest series of an anchor one is drawn from; 0 draws anchors only.
 
     Example:
-        >>> places = torch.arange(8.0)
-        >>> rows = NeighbourRows([(places[:, None] - places).abs()], [8], [1.0], neighbours=1)
+        >>> places = torch.tensor([0.0, 1.0, 10.0, 11.0, 20.0, 21.0])  # three pairs
+        >>> rows = NeighbourRows([(places[:, None] - places).abs()], [6], [1.0], neighbours=1)
         >>> sorted(rows(seed=0, step=0, size=4).tolist())
-        [0, 1, 2, 5]
+        [0, 1, 2, 3]
     """
 
     def __init__(

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from softclt.data.columns import Columns
+from softclt.data.columns import Columns, refuse_given
 from softclt.data.errors import DataError
 from softclt.data.sources.arrays import ArraySource, NpySource
 from softclt.data.sources.parquet import ParquetSource, n_values
@@ -47,8 +47,7 @@ def open_series(data: Any, **columns: Unpack[Columns]) -> SeriesSource | Channel
         data: A ``.npy`` file, or what ``numpy.load(path, mmap_mode="r")`` gives; a folder of
             Parquet files, or one of them; or a list of these and of arrays ``(N, D, T)``, whose
             lengths and numbers of channels may differ: their channels become series of their own.
-        **columns: ``id``, ``time``, ``label``, ``values`` and ``form`` of Parquet tables; see
-            :func:`softclt.data.read_table`.
+        **columns: How to read Parquet tables; see :func:`softclt.data.read_table`.
 
     Returns:
         A `SeriesSource`, or `ChannelSets` for a list.
@@ -73,6 +72,7 @@ def open_series(data: Any, **columns: Unpack[Columns]) -> SeriesSource | Channel
         return ArraySource(data)
     path = Path(data).expanduser()
     if path.suffix.lower() == ".npy":
+        refuse_given(columns, "CSV and Parquet tables", path)
         return NpySource.open(path)
     if path.is_dir() or path.suffix.lower() == ".parquet":
         return ParquetSource(path, **columns)
@@ -99,7 +99,8 @@ def open_if_large(name: str | Path, **columns: Unpack[Columns]) -> SeriesSource 
         named = any("_TRAIN." in part.name for part in path.iterdir())
         return ParquetSource(path, **columns) if parts and not named else None
     if path.is_file() and suffix == ".npy" and path.stat().st_size > 4 * IN_MEMORY:
-        return None if any(columns.values()) else NpySource.open(path)
+        refuse_given(columns, "CSV and Parquet tables", path)
+        return NpySource.open(path)
     if path.is_file() and suffix == ".parquet" and n_values(path) > IN_MEMORY:
         return ParquetSource(path, **columns)
     return None

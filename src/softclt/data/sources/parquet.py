@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.data.columns import Columns, Roles, find_roles
+from softclt.data.columns import Columns, Roles, find_roles, names_of
 from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
 from softclt.data.sources.source import SeriesSource
@@ -50,6 +50,10 @@ class ParquetSource(SeriesSource):
 
     def __init__(self, path: str | Path, **columns: Unpack[Columns]) -> None:
         folder = Path(path).expanduser()
+        if columns.get("resample"):
+            raise DataError(
+                "is read in parts, which cannot be resampled; resample the tables first", folder
+            )
         self.name, self.columns = str(folder), columns
         files = _files(folder)
         table = _header(files[0], columns)
@@ -134,7 +138,7 @@ def _files(folder: Path) -> list[Path]:
 def _header(path: Path, columns: Columns) -> _Table:
     with parquet(path) as pq:
         names = _names(pq.read_schema(path))
-    roles = find_roles(names, fail=partial(DataError, path=path), **columns)
+    roles = find_roles(names, fail=partial(DataError, path=path), **names_of(columns))
     return _Table(path, names, roles, [names[j] for j in roles.values])
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softclt.probes.scores import Labels
-from softclt.reports.figures.style import COLOURS, MARKERS, class_name, without_scales
+from softclt.reports.figures.style import COLOURS, MARKERS, class_name, legend_name, without_scales
 from softclt.reports.projection import place, standardise
 from softclt.validation import Floats, check_choice
 
@@ -56,7 +56,7 @@ def embedding_scatter(
             marker=MARKERS[position % len(MARKERS)],
             edgecolor="white",
             linewidth=0.3,
-            label=class_name(label, classes),
+            label=legend_name(class_name(label, classes)),
         )
     ax.set_title(title)
     without_scales(ax)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from softclt.reports.figures.style import COLOURS, DASHES, MARKERS, new_figure, style
+from softclt.reports.figures.style import COLOURS, DASHES, MARKERS, legend_name, new_figure, style
 from softclt.reports.metric import Metric
 from softclt.tasks.result import Result
 
@@ -108,5 +108,5 @@ def _draw(ax: "Axes", i: int, row: str, curve: Curve, unit: Metric) -> None:
         markersize=3.5,
         elinewidth=0.7,
         capsize=2,
-        label=row,
+        label=legend_name(row),
     )

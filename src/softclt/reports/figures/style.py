@@ -11,6 +11,7 @@ import numpy as np
 
 from softclt.files import whole_file
 from softclt.optional import needed
+from softclt.plaintext import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +45,7 @@ _STYLE = {
     "pdf.fonttype": 42,  # letters stay letters
     "savefig.dpi": 150,
     "svg.hashsalt": "softclt",  # the same figure is the same file
+    "text.parse_math": False,  # a dollar in a name of the user is a dollar
 }
 _WITHOUT_DATE = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
@@ -74,6 +76,9 @@ def save_figure(figure: "Figure", path: str | os.PathLike[str], dpi: int = 150) 
     """Write a figure whole or not at all; the suffix decides the format."""
     with whole_file(path) as temporary:
         figure.savefig(temporary, dpi=dpi, metadata=_WITHOUT_DATE.get(Path(path).suffix))
+        if Path(path).suffix == ".svg":  # XML has no room for control characters
+            text = temporary.read_text(encoding="utf-8")
+            temporary.write_text(visible(text), encoding="utf-8")
 
 
 def colours_of_points() -> "Colormap":
@@ -89,6 +94,11 @@ def without_scales(ax: "Axes") -> None:
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set(visible=True, color="0.85", linewidth=0.6)
+
+
+def legend_name(name: str) -> str:
+    """A name as a legend shows it: matplotlib leaves out those that begin with an underscore."""
+    return f" {name}" if name.startswith("_") else name
 
 
 def class_name(label: Any, classes: Sequence[str] | None) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from softclt.methods.learner import RepresentationLearner
-from softclt.reports.figures.style import COLOURS, DASHES, new_figure, style
+from softclt.reports.figures.style import COLOURS, DASHES, legend_name, new_figure, style
 from softclt.training.schedules import CONSTANT
 from softclt.validation import Floats, check_range
 
@@ -71,7 +71,9 @@ def training_curves(losses: Mapping[str, Sequence[float]], window: int | None = 
         colour, steps = COLOURS[i % len(COLOURS)], np.arange(1, len(own) + 1)
         ax.plot(steps, own, color=colour, linewidth=0.6, alpha=0.35)
         mean = running_mean(np.asarray(own), window)
-        ax.plot(steps, mean, color=colour, linestyle=DASHES[i % len(DASHES)], label=title)
+        ax.plot(
+            steps, mean, color=colour, linestyle=DASHES[i % len(DASHES)], label=legend_name(title)
+        )
     if all(loss > 0 for own in losses.values() for loss in own):  # the first steps fall far
         ax.set_yscale("log")
         ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
