@@ -126,7 +126,7 @@ def test_what_is_saved_is_on_the_disk_before_the_switch(models, tmp_path, monkey
 def save_often(folder, seed):
     series = np.random.default_rng(0).normal(size=(6, 1, 20))
     model = TS2Vec(**SMALL | {"random_state": seed, "max_iter": 0}).fit(series)
-    for _ in range(40):
+    for _ in range(10):
         model.save(folder)
 
 
