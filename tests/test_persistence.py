@@ -1,4 +1,6 @@
+import errno
 import json
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -131,11 +133,17 @@ def test_a_model_is_not_saved_over_a_file(saved, tmp_path):
         saved[0].save(tmp_path / "taken")
 
 
+@contextmanager
+def no_room(path, durable=False):
+    raise OSError(errno.ENOSPC, "No space left on device", str(path))
+    yield
+
+
 def test_a_failed_save_leaves_the_old_model_whole(saved, series, monkeypatch):
     model, folder = saved
     before = model.transform(series)
-    monkeypatch.setattr("softclt.persistence.CONFIG", "no/such/folder")
-    with pytest.raises(FileNotFoundError):
+    monkeypatch.setattr("softclt.persistence.whole_file", no_room)
+    with pytest.raises(OSError, match="No space"):
         model.set_params(random_state=9).fit(series).save(folder)
     monkeypatch.undo()
     np.testing.assert_array_equal(TS2Vec.load(folder).transform(series), before)

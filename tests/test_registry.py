@@ -109,6 +109,8 @@ def test_plugins_are_loaded_once_when_a_name_is_missing(shapes, monkeypatch):
     loads = []
 
     class Plugin:
+        name, value = "mine", "my_package.things"
+
         def load(self):
             loads.append(1)
             shapes.register("ball", corners=0)("a ball")

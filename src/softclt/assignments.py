@@ -21,6 +21,8 @@ class Assignment(Protocol):
         ...
 
 
+_SHARPEST = 1e20  # still a number in float32 when it has grown by levels
+
 assignments: Registry[Assignment] = Registry("assignment")
 
 
@@ -150,3 +152,4 @@ def check_assignment(name: str, tau: float | None, *, kind: str) -> None:
         check_range(tau, f"tau_{kind}", 0, open_low=True)
         if tau == math.inf:
             raise ValueError(f"tau_{kind} is infinite; None is hard")
+        check_range(tau, f"tau_{kind}", 0, _SHARPEST)

@@ -6,28 +6,128 @@ import logging
 import os
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+_MEMORY = Path("/proc/meminfo")
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+_GROUPS = Path("/sys/fs/cgroup")  # limits of the container, in either version of the interface
+_LIMITS = (
+    ("memory.max", "memory.current"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+)
 
 _log = logging.getLogger(__name__)
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def whole_file(path: str | os.PathLike[str], durable: bool = False) -> Iterator[Path]:
     """A temporary path beside ``path``, with its suffix, that takes its place at the end.
 
     An error in between leaves what was there before; folders that are missing are made. A process
-    that is killed in between leaves the temporary file: its name begins with a dot.
+    that is killed in between leaves the temporary file: its name begins with a dot. ``durable``:
+    wait until the disk has it, so that it is also there after the machine went down.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
     try:
         yield temporary
+        if durable:
+            to_disk(temporary)
         os.replace(temporary, path)
+        if durable:
+            to_disk(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def to_disk(path: Path) -> None:
+    """Wait until the disk has what a file holds, or which files a folder has."""
+    if path.is_dir() and os.name == "nt":  # which does not open folders
+        return
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def held(path: str | os.PathLike[str], wait: bool = True) -> Iterator[None]:
+    """Keep all others, processes and threads, from what a file stands for; it is gone afterwards.
+
+    Whoever is killed lets go of it, and leaves the file. Where a file system knows no locks, and on
+    Windows, nobody is kept out.
+
+    Args:
+        path: Made if needed, and its folder.
+        wait: Until the others let go; False raises BlockingIOError at once.
+    """
+    path = Path(path)
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                os.close(descriptor)
+                raise
+            _log.warning("%s: this file system has no locks; write from one process", path.parent)
+            break
+        if _is_at(path, descriptor):
+            break
+        os.close(descriptor)  # who held it before has taken the file away: there may be a new one
+    try:
+        yield
+    finally:
+        try:
+            path.unlink(missing_ok=True)
+        finally:
+            os.close(descriptor)
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def available_memory() -> int | None:
+    """Bytes that this process may still take; None where the system does not say."""
+    free = []
+    with suppress(OSError, ValueError, IndexError, StopIteration):
+        lines = _MEMORY.read_text().splitlines()
+        own = next(line for line in lines if line.startswith("MemAvailable:"))
+        free.append(int(own.split()[1]) * 1024)
+    for most, used in _LIMITS:
+        with suppress(OSError, ValueError):  # no limit is a word
+            limit = int((_GROUPS / most).read_text())
+            free.append(max(0, limit - int((_GROUPS / used).read_text())))
+    return min(free, default=None)
+
+
+def too_large(n_bytes: int) -> str:
+    """What to say of so many bytes that memory cannot hold them; nothing if it can."""
+    free = available_memory()
+    if free is None or n_bytes <= free:
+        return ""
+    return f"takes {_in_words(n_bytes)} of memory, of which {_in_words(free)} are free"
+
+
+def _in_words(n_bytes: int) -> str:
+    size, units = float(n_bytes), ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
+    while size >= 1024 and len(units) > 1:
+        size, units = size / 1024, units[1:]
+    return f"{size:.3g} {units[0]}"
 
 
 def json_lines(values: Iterable[dict[str, Any]]) -> str:

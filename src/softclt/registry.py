@@ -1,19 +1,25 @@
 """Named things with capabilities: distances, assignments, methods, tasks, data sets."""
 
+import logging
 from collections.abc import Callable, Iterator
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
 PLUGIN_GROUP = "softclt.plugins"
 
+_failed: dict[str, str] = {}  # what is wrong with a plugin, by its name
+
+_log = logging.getLogger(__name__)
+
 
 class Registry(Generic[T]):
     """A table from names to objects, each with tags that callers and tests can ask for.
 
     A package outside registers its own things by naming a module in the entry-point group
-    ``softclt.plugins``; it is imported when an unknown name is asked for, or all names are.
+    ``softclt.plugins``; it is imported when an unknown name is asked for, or all names are. One
+    that fails is left out; a warning, and the error on an unknown name, say so.
 
     Args:
         kind: What the table holds, in the singular; error messages use it.
@@ -64,8 +70,10 @@ class Registry(Generic[T]):
         if name not in self._items:
             self._load_plugins()
         if name not in self._items:
+            broken = "".join(f"; {what}" for what in _failed.values())
             raise ValueError(
-                f"unknown {self.kind} {name!r}; known: {', '.join(sorted(self._items))}{self.more}"
+                f"unknown {self.kind} {name!r}; known: {', '.join(sorted(self._items))}"
+                f"{self.more}{broken}"
             )
         return self._items[name]
 
@@ -102,4 +110,19 @@ class Registry(Generic[T]):
         if not self._plugins_loaded:
             self._plugins_loaded = True
             for plugin in entry_points(group=PLUGIN_GROUP):
-                plugin.load()
+                _load(plugin)
+
+
+def _load(plugin: EntryPoint) -> None:
+    """Import a plugin; what is wrong with it, whatever it is, is said once."""
+    if plugin.name in _failed:
+        return
+    try:
+        plugin.load()
+    except (Exception, SystemExit) as error:
+        reason = " ".join(str(error).split())[:200]
+        _failed[plugin.name] = (
+            f"the plugin {plugin.name!r} ({plugin.value}) cannot be imported and is left out "
+            f"({type(error).__name__}: {reason})"
+        )
+        _log.warning(_failed[plugin.name])

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softclt.files import too_large
+
 Floats = NDArray[np.floating[Any]]
 Floats32 = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
@@ -268,7 +270,13 @@ def _stack(series: list[Floats], name: str) -> Floats:
         )
     dtype = np.float32 if all(s.dtype == np.float32 for s in two_d) else np.float64
     longest = max(s.shape[1] for s in two_d)
-    stacked = np.full((len(series), two_d[0].shape[0], longest), np.nan, dtype)
+    shape = len(series), two_d[0].shape[0], longest
+    if problem := too_large(2 * math.prod(shape) * np.dtype(dtype).itemsize):
+        raise ValueError(
+            f"the {shape[0]} series of {name} have up to {longest} steps: padded to that length, "
+            f"they make an array that {problem}; cut the long ones"
+        )
+    stacked = np.full(shape, np.nan, dtype)
     for row, s in zip(stacked, two_d, strict=True):
         row[:, : s.shape[1]] = s
     return stacked

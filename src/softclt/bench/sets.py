@@ -1,6 +1,7 @@
 """The data sets of a suite: which there are, what kind each is, and rules that choose some."""
 
 import fnmatch
+import inspect
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from softclt.data import Dataset, available
 from softclt.data.errors import DataError, UnknownDataError
 from softclt.data.seasonality import ADF_LEVEL, SOME, STRONG, adf_p_value, seasonality_strength
 from softclt.registry import Registry
+from softclt.schema import SIZE, TEXT, TEXTS, check_entries, either
 from softclt.tasks.kept import load_once
-from softclt.validation import series_lengths
+from softclt.validation import check_known, series_lengths
 
 log = logging.getLogger(__name__)
 
@@ -205,7 +207,12 @@ class Sets:
         return names
 
     def _chosen(self, entry: dict[str, Any]) -> list[str]:
+        shown = f"the data {entry!r}: "
+        check_entries(entry, {"rule": TEXT, "from": either(TEXT, TEXTS)}, shown)
         rule, of = entry.pop("rule"), entry.pop("from")
+        settings = list(inspect.signature(rules[rule]).parameters)[1:]
+        check_known(entry, settings, f"{shown}{rule}", "setting")
+        check_entries(entry, dict.fromkeys(entry, SIZE), shown)
         names = [name for one in ([of] if isinstance(of, str) else of) for name in self._named(one)]
         there = [facts for name in names if (facts := self._load(name)) is not None]
         return rules[rule](there, **entry)

@@ -5,6 +5,7 @@ The head of ``suites.toml`` documents the format.
 
 import inspect
 import itertools
+import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,19 +17,62 @@ from typing import Any
 from sklearn.base import clone
 
 from softclt.methods import EmbeddingEnsemble, methods
+from softclt.schema import (
+    FLAG,
+    LIST,
+    TABLE,
+    TEXT,
+    TEXTS,
+    Kind,
+    check_entries,
+    check_kind,
+    either,
+    list_of,
+    table_of,
+    whole_number,
+)
 from softclt.tasks.evaluation import tasks, tau_choice_of
 from softclt.validation import check_choice, check_known, check_range
 
 STRATEGIES = ("train", "unlabelled", "oracle")
 ORACLE = "oracle"
 
-_OF_BOTH = ("method", "preset", "params", "probe", "chosen_probe", "replicas", "select", "options")
-_OF_A_SUITE = (
-    *("about", "task", "data", "seeds", "groups", "criteria", "sets", "configurations"),
-    *_OF_BOTH,
-)
-_OF_A_CONFIGURATION = ("like", "members", "grid", "among", "control", *_OF_BOTH)
 ARCHIVES = "archives"
+
+# The most that a suite may ask for: far more than anybody runs, and planned in moments.
+MOST_SEEDS, MOST_MEMBERS, MOST_POINTS, MOST_LINES = 10_000, 1_000, 5_000, 1_000_000
+_MOST_LIKE = 100  # configurations that are like each other in a row
+_LONGEST_FILE = 2**24  # bytes
+
+_KINDS_OF_BOTH = {
+    "method": TEXT,
+    "preset": TEXT,
+    "params": TABLE,
+    "probe": either(TEXT, TEXTS),
+    "chosen_probe": either(TEXT, TEXTS),
+    "replicas": whole_number(1, MOST_MEMBERS),
+    "select": TEXTS,
+    "options": TABLE,
+}
+_KINDS_OF_A_SUITE = {
+    "about": TEXT,
+    "task": TEXT,
+    "data": list_of(either(TEXT, TABLE), "names and tables"),
+    "seeds": whole_number(1, MOST_SEEDS),
+    "groups": TEXTS,
+    "criteria": FLAG,
+    "sets": table_of(TABLE, "tables of parameters"),
+    "configurations": table_of(TABLE, "tables"),
+    **_KINDS_OF_BOTH,
+}
+_KINDS_OF_A_CONFIGURATION = {
+    "like": TEXT,
+    "members": list_of(TABLE, f"at most {MOST_MEMBERS} tables"),
+    "grid": table_of(LIST, "lists of values"),
+    "among": TEXTS,
+    "control": TEXT,
+    **_KINDS_OF_BOTH,
+}
 
 
 @dataclass(frozen=True)
@@ -137,7 +181,7 @@ def read_suite(
     if wanted not in suites:
         hint = f"say which: {file}:NAME" if file and not wanted else "or give a file, FILE.toml"
         raise ValueError(f"unknown suite {wanted!r}; known: {', '.join(suites)}; {hint}")
-    reader = _Reader(wanted, suites[wanted], device, select)
+    reader = _Reader(wanted, suites[wanted], device, select, bool(file))
     chosen = reader.chosen(configurations, methods_only)
     rows, choices = reader.rows(chosen)
     if not choices and set(select or ()) & set(STRATEGIES):
@@ -146,7 +190,12 @@ def read_suite(
         )
     table = suites[wanted]
     seeds = table.get("seeds", 3) if seeds is None else seeds
-    check_range(seeds, "seeds", 1)
+    check_range(seeds, "seeds", 1, MOST_SEEDS)
+    if (n_lines := seeds * (len(rows) + len(choices))) > MOST_LINES:
+        raise ValueError(
+            f"the suite {wanted!r} has {len(rows) + len(choices)} rows and {seeds} seeds, that is "
+            f"{n_lines} runs on every data set; expected at most {MOST_LINES}"
+        )
     data = table.get("data", [])
     if not data:
         raise ValueError(f"the suite {wanted!r} names no data; give it data = ['ucr/*'], ...")
@@ -192,10 +241,21 @@ def _with(row: Row, params: Mapping[str, Any]) -> Row:
 
 def _read(path: Path | None) -> dict[str, Any]:
     try:
+        if path is not None and path.is_file() and path.stat().st_size > _LONGEST_FILE:
+            raise ValueError("it is longer than any suite")
         text = (files("softclt.bench") / "suites.toml" if path is None else path).read_text("utf-8")
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no TOML: {error}") from None
+        tables = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is no TOML of suites: {error}") from None
+    for name, table in tables.items():
+        check_kind(table, table_of(TEXTS, "lists") if name == ARCHIVES else TABLE, f"[{name}]")
+    return tables
+
+
+def _check_table(table: Mapping[str, Any], kinds: Mapping[str, Kind], of: str) -> None:
+    """Refuse keys that a table may not have, and values of another kind."""
+    check_known(table, sorted(kinds), of, "key")
+    check_entries(table, {key: kinds[key] for key in table}, f"{of}: ")
 
 
 def _beside(entry: Any, file: Path) -> Any:
@@ -214,8 +274,10 @@ class _Reader:
         table: Mapping[str, Any],
         device: str | None,
         select: Sequence[str] | None,
+        theirs: bool,
     ) -> None:
-        check_known(table, sorted(_OF_A_SUITE), f"the suite {name!r}", "key")
+        self._theirs = theirs
+        _check_table(table, _KINDS_OF_A_SUITE, f"the suite {name!r}")
         self.task = table.get("task", "classification")
         known = inspect.signature(tasks[self.task]).parameters
         self._has_probe = "probe" in known
@@ -226,7 +288,7 @@ class _Reader:
         own = table.get("configurations", {})
         if not own:
             raise ValueError(f"the suite {name!r} has no configurations")
-        common = {key: table[key] for key in _OF_BOTH if key in table}
+        common = {key: table[key] for key in _KINDS_OF_BOTH if key in table}
         self._tables = {key: self._inherited(key, own, common, ()) for key in own}
         for key, inherited in self._tables.items():
             if "among" in inherited:
@@ -236,13 +298,15 @@ class _Reader:
         self, name: str, own: Mapping[str, Any], common: Mapping[str, Any], below: tuple[str, ...]
     ) -> dict[str, Any]:
         """A configuration with what it is ``like``, and what holds for the whole suite."""
+        if len(below) > _MOST_LIKE:
+            raise ValueError(f"more than {_MOST_LIKE} configurations are like each other in a row")
         if name not in own or name in below:
             raise ValueError(
                 f"configuration {below[-1]!r} is like {name!r}; expected another one of "
                 f"{', '.join(own)}"
             )
         table = own[name]
-        check_known(table, sorted(_OF_A_CONFIGURATION), f"the configuration {name!r}", "key")
+        _check_table(table, _KINDS_OF_A_CONFIGURATION, f"the configuration {name!r}")
         base = dict(common)
         if "like" in table:
             base = self._inherited(table["like"], own, common, (*below, name))
@@ -288,7 +352,14 @@ class _Reader:
         return rows, choices
 
     def _grid(self, name: str) -> dict[str, Any]:
-        return {key: _plain(values) for key, values in self._tables[name].get("grid", {}).items()}
+        grid = {key: _plain(values) for key, values in self._tables[name].get("grid", {}).items()}
+        n_points = math.prod(map(len, grid.values()))
+        if not 0 < n_points <= MOST_POINTS:
+            raise ValueError(
+                f"the grid of the configuration {name!r} has {n_points} points; expected at least "
+                f"one, and at most {MOST_POINTS}"
+            )
+        return grid
 
     def _models(self, name: str) -> dict[str, Any]:
         """The points of a configuration's grid, or its one model, by base name."""
@@ -388,19 +459,25 @@ class _Reader:
         model = kind(**params) if preset is None else kind.from_preset(preset, **params)
         members = table.get("members")
         if members is None and "replicas" not in table:
-            return _checked(name, model, [model])
+            return _checked(name, model, [model], self._theirs)
         different = None if members is None else [_plain(own) for own in members]
         n_members = table.get("replicas", len(members or ()))
+        if not 0 < n_members <= MOST_MEMBERS:
+            raise ValueError(
+                f"configuration {name!r} has {n_members} members; expected 1 to {MOST_MEMBERS}"
+            )
         ensemble = EmbeddingEnsemble(model, n_members, param_list=different)
-        return _checked(name, ensemble, ensemble.new_members())
+        return _checked(name, ensemble, ensemble.new_members(), self._theirs)
 
 
-def _checked(name: str, model: Any, learners: Sequence[Any]) -> Any:
-    """The model, if its parameters are such that it can be fitted."""
+def _checked(name: str, model: Any, learners: Sequence[Any], theirs: bool) -> Any:
+    """The model, if its parameters are such that it can be fitted; ``theirs``: of a user's file."""
     for learner in learners:
         try:
             learner._check_parameters()
-        except (TypeError, ValueError) as error:
+            if theirs:
+                learner.check_size()
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise ValueError(f"configuration {name!r}: {error}") from None
     return model
 

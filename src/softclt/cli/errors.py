@@ -33,9 +33,9 @@ _WRONG_USE = (
 # Packages whose messages are for the user: sklearn's are on parameters and models not fitted.
 _SPEAKERS = ("softclt", "sklearn")
 
-# What is nobody's fault and says all there is to say: a full disk, a loss that is no number; where
-# the library raised it, also a worker that died.
-_FAILED = (OSError, FloatingPointError)
+# What is nobody's fault and says all there is to say: a full disk, a loss that is no number, too
+# little memory; where the library raised it, also a worker that died.
+_FAILED = (OSError, FloatingPointError, MemoryError)
 
 
 _typed: ContextVar[tuple[str, ...]] = ContextVar("typed", default=())

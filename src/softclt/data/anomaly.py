@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softclt.data.arrays import Arrays
 from softclt.data.catalog import archives
 from softclt.data.dataset import Dataset, fingerprint, stack_times
 from softclt.data.errors import DataError
@@ -202,15 +203,14 @@ def sets_in(folder: Path) -> dict[str, Callable[[], Dataset]]:
 
 
 def _kpi_of_npz(path: Path) -> list[AnomalySeries]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in _KPI_ARRAYS}
-    except FileNotFoundError:
-        raise DataError("no such file; check the name", path) from None
-    except (KeyError, ValueError, OSError) as error:
+    file = Arrays(path)
+    if missing := [key for key in _KPI_ARRAYS if key not in file]:
         raise DataError(
-            f"is no file of KPI series ({error}); expected {', '.join(_KPI_ARRAYS)}", path
-        ) from None
+            f"is no file of KPI series: it has no array {missing[0]!r}; expected "
+            f"{', '.join(_KPI_ARRAYS)}",
+            path,
+        )
+    arrays = {key: file[key] for key in _KPI_ARRAYS}
     ends = np.cumsum(arrays["length"])
     if len({len(arrays[key]) for key in _KPI_ARRAYS[2:]} | {int(ends[-1])}) > 1:
         raise DataError("its arrays do not have as many steps as `length` says", path)

@@ -1,9 +1,12 @@
 """NumPy files, ``.npz`` and ``.npy``, and arrays in other layouts."""
 
+import math
+import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +14,11 @@ from numpy.typing import NDArray
 from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError
 from softclt.data.text import existing_file
+from softclt.files import too_large
 from softclt.validation import Floats, check_series
 
+_COPIES = 3  # of an array's bytes that reading takes: unpacked, as numbers, as series
+_AT_ONCE = 2**24  # bytes
 _NPZ_FORMS = "x_train [y_train, x_test, y_test], or X (or x, or data) [y, ids]"
 
 
@@ -23,7 +29,7 @@ def read_npz(path: str | Path) -> dict[str, SeriesTable]:
     may be absent; ``X`` (or ``x``, or ``data``) with ``y`` makes one table. ``ids_train``,
     ``ids_test`` or ``ids`` name the series. Capitals do not matter, other arrays are left out.
     """
-    arrays = load_arrays(path)
+    arrays = Arrays(path)
     splits = {"train": "_train", "test": "_test"} if "x_train" in arrays else {"all": ""}
     tables = {}
     for split, ending in splits.items():
@@ -44,19 +50,44 @@ def read_npz(path: str | Path) -> dict[str, SeriesTable]:
     return tables
 
 
-def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
-    """The arrays of an ``.npz`` file by their names in lower case."""
-    arrays = _load(path)
-    if not isinstance(arrays, dict):
-        raise DataError("is one bare array; name it .npy, or save with numpy.savez", path)
-    return arrays
+class Arrays(Mapping[str, NDArray[Any]]):
+    """The arrays of an ``.npz`` file by their names in lower case, each read when it is asked for.
+
+    What a header declares is compared with what the file holds, and with the memory that is free,
+    before anything is unpacked.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = existing_file(path)
+        with _damage_told(self.path), self.path.open("rb") as file:
+            if file.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX:
+                raise DataError("is one bare array; name it .npy, or save with savez", self.path)
+            with zipfile.ZipFile(file) as members:
+                self._members = {
+                    name.removesuffix(".npy").lower(): name for name in members.namelist()
+                }
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        member = self._members[name]
+        with _damage_told(self.path), zipfile.ZipFile(self.path) as members:
+            size = members.getinfo(member).file_size
+            with members.open(member) as file:
+                return _read(file, size, self.path, f"the array {name!r}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
 
 
 def read_npy(path: str | Path) -> SeriesTable:
     """Series of an ``.npy`` file, ``(N, T)`` or ``(N, D, T)``."""
-    array = _load(path)
-    if isinstance(array, dict):
+    path = existing_file(path)
+    if zipfile.is_zipfile(path):
         raise DataError("holds several arrays; name it .npz", path)
+    with _damage_told(path), path.open("rb") as file:
+        array = _read(file, os.fstat(file.fileno()).st_size, path, "it")
     return SeriesTable(array, source=str(path))
 
 
@@ -77,20 +108,46 @@ def from_channels_last(X: Any) -> Floats:
     return np.ascontiguousarray(check_series(X).swapaxes(1, 2))
 
 
-def _load(path: str | Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
-    """The array of a file, or its arrays by their names in lower case."""
-    path = existing_file(path)
+def _read(file: IO[bytes], size: int, path: Path, name: str) -> NDArray[Any]:
+    """The array of a stream of so many bytes."""
+    layout: Any = np.lib.format
+    readers = {(1, 0): layout.read_array_header_1_0, (2, 0): layout.read_array_header_2_0}
+    version = layout.read_magic(file)
+    if version not in readers:
+        raise DataError(f"{name} is of NumPy's format {version}; save plain numbers", path)
+    shape, in_columns, dtype = readers[version](file)
+    if dtype.hasobject:
+        raise DataError("holds Python objects; save plain arrays of numbers", path)
+    declared = math.prod(shape) * dtype.itemsize
+    if declared > size:
+        raise DataError(
+            f"{name} declares the shape {shape} of {dtype}, for which the file is too short: it "
+            "was cut off, or its header is damaged",
+            path,
+        )
+    if problem := too_large(_COPIES * declared):
+        raise DataError(f"{name} has the shape {shape}; reading it {problem}", path)
+    array = np.empty(math.prod(shape), dtype)
+    raw: Any = array.view(np.uint8) if declared else b""
+    rest = memoryview(raw)
+    done = 0
+    while done < declared:
+        part = file.read(min(_AT_ONCE, declared - done))
+        if not part:
+            raise DataError(f"{name} ends before its last number: the file was cut off", path)
+        rest[done : done + len(part)] = part
+        done += len(part)
+    return array.reshape(shape[::-1]).T if in_columns else array.reshape(shape)
+
+
+@contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
+    """What fails in NumPy or zipfile becomes an error of the file."""
     try:
-        with path.open("rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return loaded
-            return {name.lower(): loaded[name] for name in loaded.files}
-    except MemoryError:
+        yield
+    except DataError:
         raise
-    except Exception as error:  # damaged bytes fail inside NumPy and zipfile in a dozen ways
-        if "allow_pickle" in str(error) and zipfile.is_zipfile(path):
-            raise DataError("holds Python objects; save plain arrays of numbers", path) from None
+    except Exception as error:  # damaged bytes fail in a dozen ways
         raise DataError(
             f"is no NumPy file, or a damaged one ({type(error).__name__}); "
             "expected what numpy.save or numpy.savez writes",

@@ -4,7 +4,6 @@ import json
 import math
 import os
 import tomllib
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from softclt.data.arrays import Arrays
 from softclt.data.catalog import available, load
 from softclt.data.dataset import fingerprint
 from softclt.data.errors import DataError
@@ -138,13 +138,13 @@ def write_corpus(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> i
 def _kept(path: Path) -> Corpus:
     """The real series of a corpus, from a file of `write_corpus`."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            values, about = file["values"].astype(np.float32), json.loads(str(file["about"]))
+        file = Arrays(path)
+        values, about = file["values"].astype(np.float32), json.loads(str(file["about"]))
         names, sizes, weights = (tuple(about[key]) for key in ("names", "sizes", "weights"))
         return Corpus(values, names, sizes, weights, (0,) * len(names), about["manifest"])
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror or error})", path) from None
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except DataError:
+        raise
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"holds no corpus ({error}); write_corpus makes one", path) from None
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softclt.data.arrays import load_arrays
+from softclt.data.arrays import Arrays
 from softclt.data.catalog import archives
 from softclt.data.dataset import Dataset, check_labels, check_part, fingerprint
 from softclt.data.errors import DataError
@@ -195,7 +195,7 @@ def _meta(name: str, path: str | Path) -> dict[str, Any]:
 
 
 def _wanted(path: str | Path, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-    arrays = load_arrays(path)
+    arrays = Arrays(path)
     missing = [name for name in names if name not in arrays]
     if missing:
         raise DataError(
@@ -227,7 +227,8 @@ def _part_file(folder: Path, part: str) -> Path | None:
 
 
 def _read_part(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
-    arrays = load_arrays(path) if path.suffix == ".npz" else read_torch_arrays(path)
+    arrays: Mapping[str, NDArray[Any]]
+    arrays = Arrays(path) if path.suffix == ".npz" else read_torch_arrays(path)
     for key in ("samples", "labels"):
         if key not in arrays:
             there = ", ".join(arrays) or "nothing"

@@ -94,7 +94,11 @@ def _as_objects(y: Any) -> NDArray[np.object_]:
         objects = np.empty(len(y), dtype=object)
         objects[:] = y
         return objects
-    flat: NDArray[np.object_] = column_or_1d(np.asarray(y), warn=True).astype(object)
+    try:
+        values = np.asarray(y)
+    except ValueError:
+        raise ValueError("y holds lists beside labels; expected one label a series") from None
+    flat: NDArray[np.object_] = column_or_1d(values, warn=True).astype(object)
     return flat
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from softclt.data.errors import DataError
 from softclt.data.times import Times
+from softclt.files import too_large
 from softclt.validation import Flags, Floats64, Ints
 
 _MOST_CELLS = 10  # for each row of a series that is resampled
@@ -57,7 +58,7 @@ def in_order(
     if times is None:
         if resample is not None:
             raise fail("there are no times to resample; name their column (--time, time=)")
-        return _side_by_side(values, series, _count_up(series), None)
+        return _side_by_side(values, series, _count_up(series), None, fail)
     times = times[order]
     fresh = _fresh(series, times)
     if not fresh.all():
@@ -68,7 +69,7 @@ def in_order(
         values = values[fresh] if duplicates == "first" else _means(values, fresh)
         series, times = series[fresh], times[fresh]
     if resample is None:
-        steps = _side_by_side(values, series, _count_up(series), times)
+        steps = _side_by_side(values, series, _count_up(series), times, fail)
     else:
         steps = _resampled(values, series, times, step_length(resample, times, fail), fail)
     return Steps(steps.X, steps.times, unsorted)
@@ -132,7 +133,7 @@ def _resampled(
             f"such short steps would make {n_cells[at]} of {rows[at]} rows, nearly all of them "
             "empty; resample to longer ones"
         )
-    X = _side_by_side(values, series, position, None).X
+    X = _side_by_side(values, series, position, None, fail).X
     every = first[:, None] + np.arange(X.shape[-1])  # (N, T)
     inside = np.arange(X.shape[-1]) < n_cells[:, None]
     if dates:
@@ -141,8 +142,19 @@ def _resampled(
     return Steps(X, np.where(inside, every * step, np.nan), None)
 
 
-def _side_by_side(values: Floats64, series: Ints, position: Ints, times: Times | None) -> Steps:
+def _side_by_side(
+    values: Floats64,
+    series: Ints,
+    position: Ints,
+    times: Times | None,
+    fail: Callable[[str], DataError],
+) -> Steps:
     n, longest = int(series[-1]) + 1, int(position.max()) + 1
+    if problem := too_large(2 * 8 * n * values.shape[1] * longest):
+        raise fail(
+            f"{n} series, the longest of {longest} steps: padded to that length, they make an "
+            f"array that {problem}; cut the long ones, or keep them in a file of their own"
+        )
     X = np.full((n, values.shape[1], longest), np.nan)
     X[series, :, position] = values
     if times is None:

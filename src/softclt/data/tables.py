@@ -23,7 +23,10 @@ from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
 from softclt.data.rows import Rows
 from softclt.data.text import existing_file, read_text
+from softclt.files import too_large
 from softclt.validation import Flags, Floats64
+
+_BYTES_A_CELL = 24  # of a table that reading takes: in Arrow, in pandas, as series
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,7 +130,7 @@ def parquet(path: Path) -> Iterator[Any]:
         ) from None
     try:
         yield pyarrow.parquet
-    except MemoryError:
+    except DataError:
         raise
     except Exception as error:  # damaged bytes fail inside pyarrow in a dozen ways
         reason = " ".join(str(error).split())[:80]
@@ -136,6 +139,10 @@ def parquet(path: Path) -> Iterator[Any]:
 
 def _read_parquet(path: Path) -> "pd.DataFrame":
     with parquet(path) as pq:
+        metadata = pq.read_metadata(path)
+        cells = metadata.num_rows * metadata.num_columns
+        if problem := too_large(_BYTES_A_CELL * cells):
+            raise DataError(f"holds {cells} cells; reading them {problem}", path)
         frame: pd.DataFrame = pq.read_table(path).to_pandas()
     return frame
 

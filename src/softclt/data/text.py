@@ -1,6 +1,7 @@
 """Text files, before any format: opening, decoding, and rows of numbers."""
 
 import gzip
+import io
 import zlib
 from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
@@ -8,7 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from softclt.data.errors import DataError, shorten
+from softclt.files import too_large
 from softclt.validation import Floats64
+
+_COPIES = 4  # of a text's bytes that reading takes: as read, as characters, lines and cells
+_AT_ONCE = 2**24  # bytes
 
 # Makes the error of one place in a file out of a message.
 Fail = Callable[[str], DataError]
@@ -28,9 +33,11 @@ def read_text(path: str | Path) -> str:
     r"""The text of a UTF-8 file, plain or gzipped, with ``\n`` at the ends of its lines."""
     path = existing_file(path)
     try:
+        if problem := too_large(_COPIES * path.stat().st_size):
+            raise DataError(f"is too large to read as text: it {problem}", path)
         raw = path.read_bytes()
         if raw.startswith(b"\x1f\x8b"):
-            raw = gzip.decompress(raw)
+            raw = _unpacked(raw, path)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"is a damaged gzip file ({error}); copy it again", path) from None
     except OSError as error:
@@ -47,6 +54,17 @@ def read_text(path: str | Path) -> str:
             f"byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8", path, line
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _unpacked(packed: bytes, path: Path) -> bytes:
+    """What gzip has packed, as long as memory holds it."""
+    raw = bytearray()
+    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+        while part := file.read(_AT_ONCE):
+            raw += part
+            if problem := too_large((_COPIES - 1) * len(raw)):
+                raise DataError(f"is too large to read as text: unpacked, it {problem}", path)
+    return bytes(raw)
 
 
 def parse_numbers(cells: Sequence[str], fail: Fail) -> Floats64:

@@ -2,13 +2,12 @@
 
 import hashlib
 import json
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from softclt.data.arrays import Arrays
 from softclt.data.dataset import fingerprint
 from softclt.distances.measure import Measure
 from softclt.distances.registration import Ragged
@@ -103,10 +102,10 @@ def read_series(folder: Path, expected: str) -> Ragged:
     """The series of a store, if their fingerprint is the one that is expected."""
     path = folder / SERIES
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            x = Ragged(arrays["values"], arrays["starts"])
+        arrays = Arrays(path)
+        x = Ragged(arrays["values"], arrays["starts"])
         sound = fingerprint(x.values, x.starts) == expected
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+    except (ValueError, KeyError, TypeError, IndexError):
         sound = False
     if not sound:
         raise StoreError(

@@ -15,6 +15,8 @@ from softclt.encoders.windows import Layout, Step, observed_ends, plan
 
 Activation = Callable[[Tensor, Runs], Tensor]
 
+MOST_BLOCKS = 62  # the last then sees 2^62 steps back, the most that an index can say
+
 
 class DilatedEncoder(Encoder):
     """Residual blocks of dilated convolutions, dilation 2^i in block i; same length out as in.

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from softclt.encoders import CoSTEncoder, Encoder
+from softclt.encoders.dilated import MOST_BLOCKS
 from softclt.losses import functional
 from softclt.losses.queue import soft_queue_loss
 from softclt.methods.learner import methods
@@ -103,8 +104,9 @@ class CoST(SoftInTimeLearner):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name, low in (("output_dims", 2), ("hidden_dims", 1), ("depth", 0), ("queue_size", 1)):
+        for name, low in (("output_dims", 2), ("hidden_dims", 1), ("queue_size", 1)):
             check_range(getattr(self, name), name, low)
+        check_range(self.depth, "depth", 0, MOST_BLOCKS)
         if self.output_dims % 2:
             raise ValueError(
                 f"output_dims is {self.output_dims}; expected an even number, of which one half is "

@@ -15,10 +15,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from softclt import inference, persistence, pretrained
+from softclt import inference, persistence, pretrained, schema
 from softclt.data.preparation import SCALES, Scale, scaled
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
+from softclt.encoders.shapes import AtMost, check_shapes
+from softclt.files import too_large
 from softclt.inference import causal
 from softclt.inference.stream import CausalStream
 from softclt.losses.functional import TemporalWeights
@@ -45,6 +47,9 @@ from softclt.validation import (
 
 methods: Registry[type["RepresentationLearner"]] = Registry("method")
 
+_CALLS_A_TENSOR = 50  # of torch that making a network takes at most, by far
+_CALLS_AT_ALL = 1_000_000
+_COPIES = 5  # of its weights that training holds: last and mean ones, gradients, two moments
 _AT_ONCE = 10**10  # numbers that a stack may keep for its backward pass, by our estimate
 
 
@@ -393,11 +398,13 @@ class RepresentationLearner(SeriesTransformer):
     def _restore(self, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         """Become the fitted model that ``save`` described."""
         fitted = config["fitted"]
+        persistence.check_entries(config, _DESCRIBED)
+        persistence.check_entries(fitted, _FITTED)
+        persistence.check_entries(fitted["history"], {"loss": schema.NUMBERS})
+        self._check_parameters()
         self.n_features_in_ = fitted["n_features_in"]
-        self.scale_ = fitted["scale"]
-        if isinstance(self.scale_, list):
-            mean, std = self.scale_
-            self.scale_ = np.array(mean), np.array(std)
+        self.scale_ = _scale_of(fitted["scale"], self.n_features_in_)
+        self._check_weights(tensors, config["training"])
         self.fingerprint_ = config["fingerprint"]
         self.seed_, self.n_iter_, self.history_ = (
             fitted["seed"],
@@ -414,6 +421,38 @@ class RepresentationLearner(SeriesTransformer):
             state.step, state.losses = self.n_iter_, [list(self.history_["loss"])]
             self.training_state_ = state
         self.module_ = state.averaged.eval()
+
+    def _unfilled(self, n_channels: int | None) -> Encoder:
+        """A network of the same shapes as that of ``_build``, with any weights."""
+        return self._build(cast(int, n_channels))
+
+    def check_size(self) -> None:
+        """Refuse a network, of one channel, whose training memory cannot hold."""
+        if getattr(self, "encoder", None) is not None:
+            return
+        try:
+            with torch.device("meta"), AtMost(_CALLS_AT_ALL):
+                network = self._unfilled(1)
+            size = sum(p.numel() * p.element_size() for p in network.parameters())
+        except (OverflowError, RuntimeError):  # shapes that no index can say
+            raise ValueError("the network is larger than any memory") from None
+        if problem := too_large(_COPIES * size):
+            raise ValueError(f"the network with what trains it {problem}; choose smaller sizes")
+
+    def _check_weights(self, tensors: dict[str, Tensor], training: bool) -> None:
+        """Refuse weights that are not those of the network, before any of it takes memory."""
+        if getattr(self, "encoder", None) is not None:  # of the caller, who made it already
+            return
+        with torch.device("meta"), AtMost(_CALLS_A_TENSOR * (len(tensors) + 1)):
+            network = self._unfilled(self.n_features_in_)
+        check_shapes(network, under("averaged.", tensors))
+        if training and self._averages:
+            check_shapes(network, under("last.", tensors))
+        parameters = {name: own.shape for name, own in network.named_parameters()}
+        for name, moment in under("optimizer.", tensors).items():
+            parameter = name.rpartition(".")[0]
+            if moment.ndim > 0 and moment.shape != parameters.get(parameter):
+                raise ValueError(f"optimizer.{name} has the shape {tuple(moment.shape)}")
 
     def _reading(self, context: int) -> causal.Lookback:
         return causal.Lookback(context, self.read_out()[1])
@@ -529,14 +568,33 @@ def load_model(
                 "give one to load_model(folder, encoder=...), its weights are read"
             )
         params = params | {"encoder": encoder}
-    try:
+    with persistence.one_error(folder, name):
         model = methods[name](**params)
         model._restore(config, tensors)
-    except (KeyError, TypeError, RuntimeError) as error:
-        raise persistence.ModelFileError(
-            f"{folder} does not fit the method {name!r} of this version ({error})"
-        ) from None
     return model
+
+
+_DESCRIBED = {"training": schema.FLAG, "fingerprint": schema.TEXT}
+_FITTED = {
+    "n_features_in": schema.optional(schema.SIZE),
+    "scale": schema.optional(schema.either(schema.TEXT, schema.LIST)),
+    "seed": schema.COUNT,
+    "n_iter": schema.COUNT,
+    "history": schema.TABLE,
+}
+
+
+def _scale_of(kept: list[Any] | str | None, n_channels: int | None) -> Scale:
+    """Mean and spread of each channel, or the name of another way, as `save` wrote them."""
+    if kept is None or isinstance(kept, str):
+        check_choice(kept, SCALES[1:], "scale")
+        return kept
+    if len(kept) != 2 or not all(schema.NUMBERS.fits(half) for half in kept):
+        raise ValueError("scale is not two lists of numbers")
+    mean, spread = (np.array(half, dtype=np.float64) for half in kept)
+    if not len(mean) == len(spread) == n_channels or (spread <= 0).any():
+        raise ValueError(f"scale is not a mean and a spread above 0 of {n_channels} channel(s)")
+    return mean, spread
 
 
 def find_device(name: str) -> torch.device:

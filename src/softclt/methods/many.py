@@ -5,6 +5,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -27,7 +28,13 @@ from softclt.methods.feeding import feed_distances, prepare_feed
 from softclt.methods.stacks import chunks, speaker, stackable
 from softclt.methods.weights import BatchWeights, stacked_temporal
 from softclt.training.callbacks import Callback
-from softclt.training.checkpoint import Checkpoint, TrainingStopped, kept_seeds, stack_files
+from softclt.training.checkpoint import (
+    Checkpoint,
+    TrainingStopped,
+    alone,
+    kept_seeds,
+    stack_files,
+)
 from softclt.training.distributed import Group, current_group
 from softclt.training.feed import Feed
 from softclt.training.history import History
@@ -102,9 +109,10 @@ def fit_many(
     if y is not None:
         check_ignored_labels(y, _n_series(X))
     files, processes = stack_files(checkpoint), current_group()
-    call = _Call(X, distances, times, files, tuple(callbacks), processes, numbers, title)
-    for group in stackable(models):
-        _fit_group(group, call)
+    with ExitStack() as locks:
+        call = _Call(X, distances, times, files, tuple(callbacks), processes, numbers, title, locks)
+        for group in stackable(models):
+            _fit_group(group, call)
     return models
 
 
@@ -126,6 +134,7 @@ class _Call:
     group: Group
     numbers: dict[int, int]  # of each model, by its id
     title: str
+    locks: ExitStack  # on the checkpoints, until all are done
     between: dict[Any, BatchDistances | SetDistances | None] = field(default_factory=dict)
 
     @cached_property
@@ -172,6 +181,7 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
     distance_seconds = 0.0
     for part in chunks(range(len(models)), lead._stack_size(seen.x) if seen.times is None else 1):
         file, own = next(call.files), [models[i] for i in part]
+        call.locks.enter_context(alone(file, call.group))
         before = [previous[i] for i in part]
         seeds = call.group.from_first(lambda: _seeds(own, before, kept_seeds(file)))  # noqa: B023
         states = [

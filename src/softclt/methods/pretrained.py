@@ -20,8 +20,9 @@ from softclt.methods.learner import methods
 from softclt.methods.many import checked
 from softclt.methods.series_contrast import SeriesContrast
 from softclt.methods.signature import with_parameters_of
-from softclt.persistence import ModelFileError
+from softclt.persistence import ModelFileError, check_entries
 from softclt.pretrained import Weights, find_weights, names
+from softclt.schema import DIGEST, FLAG, SIZE, TABLE, TEXT
 from softclt.training import Callback
 from softclt.training.checkpoint import TrainingStopped, under
 from softclt.training.loop import HALF_PRECISION
@@ -273,10 +274,12 @@ class Pretrained(SeriesContrast):
         SeriesContrast(**own)._check_parameters()
 
     def _build(self, n_channels: int) -> Encoder:
-        start = self._start()
-        network = ProjectedEncoder(ResidualEncoder(start.width))
-        network.load_state_dict(dict(start.tensors))
+        network = self._unfilled(n_channels)
+        network.load_state_dict(dict(self._start().tensors))
         return network
+
+    def _unfilled(self, n_channels: int | None) -> Encoder:
+        return ProjectedEncoder(ResidualEncoder(self._start().width))
 
     def _lengths(self) -> tuple[int, int]:
         start = self._start()
@@ -311,7 +314,9 @@ class Pretrained(SeriesContrast):
         }
 
     def _restore(self, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        check_entries(config["fitted"], {"weights": TABLE})
         own = config["fitted"]["weights"]
+        check_entries(own, _OF_WEIGHTS, "weights.")
         shape = own["width"], own["length"], own["least_length"]
         kept = under("averaged.", tensors)
         if own["name"] in names() and find_weights(own["name"]).digest != own["sha256"]:
@@ -324,6 +329,10 @@ class Pretrained(SeriesContrast):
         super()._restore(config, tensors)
 
 
+_OF_WEIGHTS = {
+    **{"name": TEXT, "sha256": DIGEST, "adapted": FLAG},
+    **{"width": SIZE, "length": SIZE, "least_length": SIZE},
+}
 _OWN = frozenset(["weights", "readout", "channels"])
 
 

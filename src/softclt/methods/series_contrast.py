@@ -23,6 +23,7 @@ from softclt.validation import Floats, Floats32, Ints, check_range, series_lengt
 BETAS = 0.9, 0.98  # of AdamW
 _OF_STEPS = ("window", "stride", "causal", "layer")  # options that whole series have none of
 _AT_ONCE = {"cpu": 1 << 15, "cuda": 1 << 22}  # steps in a pass: a CPU's cache holds its blocks
+_MOST_STEPS = 10**6  # to which short series may be stretched
 _EVEN = 64  # views have a multiple of so many steps, where series are long enough
 
 
@@ -94,7 +95,7 @@ class SeriesContrast(SoftLearner):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         for name, low in (("width", 1), ("length", 16), ("least_length", 8)):
-            check_range(getattr(self, name), name, low)
+            check_range(getattr(self, name), name, low, _MOST_STEPS)
         check_range(self.distance_length, "distance_length", 2)
         check_range(self.temperature, "temperature", 0, open_low=True)
         check_range(self.least_cut, "least_cut", 0, 1, open_low=True)

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from softclt.assignments import weights_by_time
 from softclt.encoders import DilatedEncoder, Encoder, ForeignEncoder, Piece
+from softclt.encoders.dilated import MOST_BLOCKS
 from softclt.encoders.stacked import can_stack
 from softclt.losses import functional
 from softclt.losses.by_time import hierarchical_loss_by_time
@@ -77,8 +78,9 @@ class TS2Vec(SoftAtAllLevels):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name, low in (("output_dims", 1), ("hidden_dims", 1), ("depth", 0)):
-            check_range(getattr(self, name), name, low)
+        for name in ("output_dims", "hidden_dims"):
+            check_range(getattr(self, name), name, 1)
+        check_range(self.depth, "depth", 0, MOST_BLOCKS)
         if not isinstance(self.encoder, nn.Module | None):
             raise ValueError(f"encoder is {self.encoder!r}; expected a torch module, or None")
 

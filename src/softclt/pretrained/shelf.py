@@ -88,7 +88,7 @@ def manifest_of(name: str | os.PathLike[str]) -> dict[str, Any]:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ModelFileError(f"{folder} lacks {MANIFEST}: softclt pretrain writes it") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{path} is damaged ({error})") from None
     digest = read_config(folder)["sha256"]
     if not isinstance(manifest, dict) or manifest.get("sha256") != digest:

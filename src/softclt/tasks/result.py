@@ -6,12 +6,32 @@ import json
 import logging
 import math
 import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from softclt.files import append_lines
 from softclt.persistence import json_safe, utc_now
+from softclt.schema import COUNT, NUMBER, SIZE, TABLE, TEXT, Kind, check_kind, table_of
+
+_LONGEST_LINE = 2**24  # bytes
+
+# What lines hold that `to_json` wrote; metrics of early ones may be NaN, as Python's JSON has it.
+_METRICS = Kind(
+    "a number or null",
+    lambda value: value is None or isinstance(value, float) or NUMBER.fits(value),
+)
+_KINDS = {
+    **dict.fromkeys(("task", "dataset", "fingerprint", "method", "tau_choice", "probe"), TEXT),
+    **dict.fromkeys(("device", "created", "suite", "configuration", "control", "error"), TEXT),
+    **dict.fromkeys(("params", "options"), TABLE),
+    **dict.fromkeys(("versions", "groups"), table_of(TEXT, "texts")),
+    "seed": COUNT,
+    "trained_together": SIZE,
+    "seconds": table_of(NUMBER, "numbers"),
+    "metrics": table_of(_METRICS, "numbers"),
+}
 
 log = logging.getLogger(__name__)
 
@@ -70,12 +90,18 @@ class Result:
     @classmethod
     def from_json(cls, line: str) -> "Result":
         """The result that `to_json` wrote; a metric that is null becomes NaN."""
-        values = json.loads(line)
+        try:
+            values = json.loads(line)
+        except RecursionError:
+            raise ValueError("not a result: lists within lists without end") from None
         names = {f.name for f in fields(cls)}
         if not isinstance(values, dict) or not {"task", "metrics"} <= values.keys() <= names:
             raise ValueError(
                 "not a result: expected a JSON object with task, dataset, metrics, ..."
             )
+        for name, kind in _KINDS.items():
+            if name in values:
+                check_kind(values[name], kind, f"not a result: {name}")
         metrics = values["metrics"]
         values["metrics"] = {k: math.nan if v is None else float(v) for k, v in metrics.items()}
         try:
@@ -119,18 +145,30 @@ def read_results(path: str | os.PathLike[str]) -> list[Result]:
     A torn last line, as a killed process leaves it, is left out.
     """
     results = []
-    with open_lines(path) as file:
-        lines = file.readlines()
-    for number, line in enumerate(lines, start=1):
+    for number, (line, is_last) in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
         try:
             results.append(Result.from_json(line.decode()))
         except ValueError as error:
-            if number == len(lines) and not line.endswith(b"\n"):
+            if is_last and not line.endswith(b"\n"):
                 log.warning("%s: left out the torn last line %d", path, number)
                 continue
             raise ValueError(
                 f"{path}, line {number}: {error}; remove or repair this line"
             ) from None
     return results
+
+
+def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[bytes, bool]]:
+    """Lines of a file, each with whether it is the last; none is longer than a result may be."""
+    before: bytes | None = None
+    with open_lines(path) as file:
+        while line := file.readline(_LONGEST_LINE):
+            if len(line) == _LONGEST_LINE:
+                raise ValueError(f"{path} has a line of more than {len(line)} bytes: no results")
+            if before is not None:
+                yield before, False
+            before = line
+    if before is not None:
+        yield before, True

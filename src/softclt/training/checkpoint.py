@@ -12,14 +12,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from softclt.files import whole_file
+from softclt.files import held, whole_file
 from softclt.persistence import json_safe, versions
 from softclt.training.distributed import Group
 from softclt.training.history import History
@@ -30,6 +30,8 @@ FORMAT = 1
 _OVERDUE = 120.0  # seconds after which a checkpoint is written even between two looks
 _HEADER = "softclt"  # where safetensors' own metadata have our JSON
 _SAME_VERSIONS = ("softclt", "torch", "numpy")  # other ones may compute other bits
+
+_NOTHING_KEPT = "there is none yet"
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +57,7 @@ class Checkpoint:
         self.history = history if group.rank == 0 else None
         self.run = json_safe(run | {"versions": {k: versions()[k] for k in _SAME_VERSIONS}})
         self._written = time.monotonic()
-        self._kept = "there is none yet"
+        self._kept = _NOTHING_KEPT
         group.from_first(self._make_folder)
 
     @property
@@ -104,13 +106,10 @@ class Checkpoint:
         if self.history is not None:
             with self._clear_errors():
                 self.history.write(state, ended=facts is not None)
-        with self._clear_errors(), whole_file(self.path) as temporary:
+        with self._clear_errors(), whole_file(self.path, durable=True) as temporary:
             for left in self.path.parent.glob(f".{self.path.stem}-*"):  # by processes killed here
                 left.unlink(missing_ok=True)
-            with temporary.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+            temporary.write_bytes(content)
         self._kept = f"that of step {state.step} is still there"
 
     def _make_folder(self) -> None:
@@ -140,17 +139,43 @@ class Checkpoint:
             with self._clear_errors():
                 self.history.go_on_from(step)
 
-    @contextmanager
-    def _clear_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise OSError(
-                error.errno,
-                f"the checkpoint cannot be written ({error.strerror or error}; {self._kept}): make "
-                "room, or choose another folder; the same call goes on",
-                str(self.path),
-            ) from error
+    def _clear_errors(self) -> AbstractContextManager[None]:
+        return _clear_errors(self.path, self._kept)
+
+
+@contextmanager
+def alone(path: Path | None, group: Group) -> Iterator[None]:
+    """Keep other processes from a checkpoint: two that write to one would double its history."""
+    with ExitStack() as stack:
+        if path is not None:
+            group.from_first(lambda: _take(stack, path))
+        yield
+
+
+def _take(stack: ExitStack, path: Path) -> None:
+    try:
+        with _clear_errors(path, _NOTHING_KEPT):
+            stack.enter_context(held(path.with_name(f".{path.stem}.lock"), wait=False))
+    except BlockingIOError:
+        raise CheckpointError(
+            f"{path} is in use: another process trains with it; wait until it has ended, or choose "
+            "another folder"
+        ) from None
+
+
+@contextmanager
+def _clear_errors(path: Path, kept: str) -> Iterator[None]:
+    try:
+        yield
+    except BlockingIOError:  # says nothing about the disk
+        raise
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"the checkpoint cannot be written ({error.strerror or error}; {kept}): make "
+            "room, or choose another folder; the same call goes on",
+            str(path),
+        ) from error
 
 
 def stack_files(folder: str | os.PathLike[str] | None) -> Iterator[Path | None]:

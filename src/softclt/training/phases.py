@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from torch import nn
 from softclt.data.dataset import fingerprint
 from softclt.encoders import Encoder
 from softclt.training.callbacks import Callback
-from softclt.training.checkpoint import Checkpoint, has_ended
+from softclt.training.checkpoint import Checkpoint, alone, has_ended
 from softclt.training.distributed import current_group
 from softclt.training.history import History
 from softclt.training.loop import Course, fit_loop
@@ -84,19 +84,21 @@ def run_phase(
     state = new_state(module, phase.new_optimizer, averages=False, n_models=n_models)
     rates = LearningRates([phase.lr] * n_models, [phase.lr_schedule] * n_models, 0, phase.n_steps)
     checkpoint = None
-    if folder is not None:
-        file = phase_file(folder, phase.number, phase.name)
-        models = [{"seed": seed} for seed in phase.course.seeds]
-        run = {"phase": phase.name, "starts_from": start, "last_step": phase.n_steps}
-        run |= {"models": models, **phase.run}
-        checkpoint = Checkpoint(file, run, current_group(), History(file.parent, [0], rates))
-    facts = None if checkpoint is None else checkpoint.restore(state)
-    if facts is None:
-        if found_only:
-            raise _missing(phase.name, folder)
-        facts = [_train(phase, state, rates, checkpoint, progress, callbacks)]
-        if checkpoint is not None:
-            checkpoint.write(state, facts)
+    with ExitStack() as locks:
+        if folder is not None:
+            file = phase_file(folder, phase.number, phase.name)
+            locks.enter_context(alone(file, current_group()))
+            models = [{"seed": seed} for seed in phase.course.seeds]
+            run = {"phase": phase.name, "starts_from": start, "last_step": phase.n_steps}
+            run |= {"models": models, **phase.run}
+            checkpoint = Checkpoint(file, run, current_group(), History(file.parent, [0], rates))
+        facts = None if checkpoint is None else checkpoint.restore(state)
+        if facts is None:
+            if found_only:
+                raise _missing(phase.name, folder)
+            facts = [_train(phase, state, rates, checkpoint, progress, callbacks)]
+            if checkpoint is not None:
+                checkpoint.write(state, facts)
     module.eval()
     return [{"loss": losses, **facts[0]} for losses in state.losses]
 

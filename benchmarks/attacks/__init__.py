@@ -1,0 +1,1 @@
+"""The parts of the campaign of ``benchmarks/attack.py``."""

@@ -1,0 +1,164 @@
+"""The wheel alone, without what extras bring: every command works, or names its extra first."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from softclt.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+
+# What the extras bring, and what these in turn bring alone.
+HIDDEN = [
+    *("aeon", "pyarrow", "statsmodels", "matplotlib", "jinja2", "optuna", "ray", "tensorboard"),
+    *("tslearn", "dtaidistance", "hypothesis", "lancedb", "fastapi", "uvicorn", "onnx"),
+]
+
+# Runs each command in turn, as a child that has imported what all need: seconds instead of minutes.
+RUNNER = """
+import io, json, os, sys
+from pathlib import Path
+site, work, hidden, commands = sys.argv[1], sys.argv[2], *map(json.loads, sys.argv[3:5])
+sys.path.insert(0, site)
+from importlib.machinery import PathFinder
+class Hiding(PathFinder):
+    @staticmethod
+    def find_spec(name, *more):
+        return None if name.partition(".")[0] in hidden else PathFinder.find_spec(name, *more)
+sys.meta_path[sys.meta_path.index(PathFinder)] = Hiding
+import softclt
+assert Path(softclt.__file__).is_relative_to(site), softclt.__file__
+from typer.testing import CliRunner
+from softclt.cli.app import app
+os.chdir(work)
+for args in commands:
+    before = {str(p) for p in Path(".").rglob("*")}
+    ran = CliRunner().invoke(app, args)
+    new = sorted({str(p) for p in Path(".").rglob("*")} - before)
+    print(json.dumps([args, ran.exit_code, ran.output, new]), file=sys.__stdout__, flush=True)
+"""
+
+SMALL = [
+    "--set",
+    "max_iter=2",
+    "--set",
+    "output_dims=4",
+    "--set",
+    "hidden_dims=4",
+    "--set",
+    "depth=1",
+]
+WORKS = [
+    ["fit", "a.csv", "--out", "model", *SMALL],
+    ["embed", "model", "a.csv", "--out", "emb.csv"],
+    ["embed", "base", "a.csv", "--out", "emb.npz"],
+    ["info", "model"],
+    ["list"],
+    ["list", "distances"],
+    ["cache"],
+    ["check", "a.csv"],
+    ["evaluate", "classification", "synthetic/waves", "--seeds", "1", "--out", "r.jsonl", *SMALL],
+    ["bench", "mine.toml", "--out", "results", "--workers", "1"],
+    ["bench", "mine.toml", "--dry-run"],
+    ["distances", "a.csv", "--metric", "euclidean", "--out", "store", "--jobs", "1"],
+    ["classify", "a.csv", "--labels", "few.csv", "--out", "p.csv", *SMALL],
+    ["detect", "long.csv", "--scorer", "sr", "--threshold", "own", "--out", "alarms.csv"],
+    ["forecast", "long.csv", "--horizon", "2", "--context", "5", "--out", "f.csv", *SMALL],
+    ["pretrain", "corpus.toml", "--out", "own", "--set", "max_iter=1", "--set", "width=4"],
+]
+NEEDS = {
+    "data": [
+        ["embed", "model", "a.csv", "--out", "emb.parquet"],
+        ["fit", "a.parquet", "--out", "m2"],
+        ["distances", "a.csv", "--metric", "aeon:msm", "--out", "store2"],
+        ["demo", "--out", "demo"],
+    ],
+    "report": [
+        ["report", "r.jsonl", "--out", "page.html"],
+        ["explore", "model", "a.csv", "--out", "map.html"],
+        ["figures", "synthetic", "--out", "figures"],
+        ["detect", "long.csv", "--scorer", "sr", "--out", "b.csv", "--plot", "a.png"],
+        ["forecast", "long.csv", "--horizon", "2", "--out", "g.csv", "--plot", "a.png", *SMALL],
+    ],
+    "ray": [["distances", "a.csv", "--out", "store3", "--ray", "local"]],
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder with what the wheel holds."""
+    pytest.importorskip("hatchling", reason="the wheel is built with it")
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "-q"]
+    subprocess.run([*build, "-w", str(folder), str(ROOT)], check=True, capture_output=True)
+    (wheel,) = folder.glob("softclt-*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(folder / "site")
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def ran(site, tmp_path_factory):
+    """Exit code, words and new files of every command."""
+    work = tmp_path_factory.mktemp("work")
+    rows = [[f"s{i}", *((i % 2) + (i * t % 7) / 7 for t in range(30))] for i in range(8)]
+    header = ",".join(["id", *(f"t{t}" for t in range(30))])
+    (work / "a.csv").write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]))
+    (work / "few.csv").write_text("id,label\ns0,a\ns1,b\ns2,a\ns3,b\n")
+    long = [f"{t},{(t % 12) + 0.01 * t}" for t in range(200)]
+    (work / "long.csv").write_text("\n".join(["time,x", *long]))
+    (work / "a.parquet").write_bytes(b"PAR1")
+    (work / "mine.toml").write_text(
+        '[mine]\ndata = ["synthetic/waves"]\nseeds = 1\n[mine.configurations.one]\n'
+        "params = { max_iter = 1, output_dims = 4, hidden_dims = 4, depth = 1 }\n"
+    )
+    (work / "corpus.toml").write_text('[[sets]]\ndata = ["synthetic/waves"]\n')
+    every = [*WORKS, *(args for group in NEEDS.values() for args in group)]
+    command = [sys.executable, "-c", RUNNER, str(site), str(work)]
+    command += [json.dumps(HIDDEN), json.dumps(every)]
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=500)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[[")]
+    assert len(lines) == len(every), done.stderr[-2000:]
+    return {" ".join(args): (code, text, new) for args, code, text, new in lines}
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_all_that_is_read(site):
+    for name in ("py.typed", "bench/suites.toml", "methods/presets.toml"):
+        assert (site / "softclt" / name).is_file(), name
+    assert list((site / "softclt" / "pretrained").glob("*/model.safetensors"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("args", WORKS, ids=" ".join)
+def test_without_extras_a_command_works(ran, args):
+    code, text, _ = ran[" ".join(args)]
+    assert code == 0, text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("extra", "args"),
+    [(extra, args) for extra, group in NEEDS.items() for args in group],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_what_needs_an_extra_names_it_and_writes_nothing(ran, extra, args):
+    code, text, new = ran[" ".join(args)]
+    words = " ".join(text.split())
+    assert code == 2, text
+    assert re.search(rf"softclt\[[^\]]*{extra}", words), text
+    assert "Traceback" not in words
+    assert new == []
+
+
+def test_every_command_is_among_those_that_are_tried():
+    every = [*WORKS, *(args for group in NEEDS.values() for args in group)]
+    names = {command.name or command.callback.__name__ for command in app.registered_commands}
+    assert names - {args[0] for args in every} == set()
