@@ -154,6 +154,7 @@ def test_what_is_frozen_stays_as_it_is_and_in_evaluation_mode(phase, network, fr
     assert all(parameter.requires_grad for parameter in network.parameters())
 
 
-def test_the_bar_has_the_name_of_the_phase(phase, network, capsys):
+def test_progress_has_the_name_of_the_phase(phase, network, capsys, monkeypatch):
+    monkeypatch.setattr("softclt.progress.EVERY", 0.001)
     run_phase(phase, network, progress=True)
     assert "fine-tune" in capsys.readouterr().err

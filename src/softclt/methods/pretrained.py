@@ -44,7 +44,10 @@ _ADAPTING = {"max_iter": 0, "lr": 2e-4, "batch_size": 64}
 
 @dataclass(frozen=True, eq=False)
 class _Start:
-    """Where an encoder begins: weights of the package, or what it has become since."""
+    """Where an encoder begins: weights of the package, or what it has become since.
+
+    ``before`` is where the last ``fit`` began: the next one begins there, too.
+    """
 
     asked: str
     name: str
@@ -54,6 +57,7 @@ class _Start:
     least_length: int
     tensors: Mapping[str, Tensor]
     adapted: bool = False
+    before: "_Start | None" = None
 
     @classmethod
     def of(cls, asked: str, weights: Weights) -> "_Start":
@@ -138,14 +142,14 @@ class Pretrained(SeriesContrast):
             *args: As other methods have them; they matter where max_iter is above 0.
             **options: Likewise.
         """
-        start = self._start()
         if self.max_iter != 0:
+            start = self._start_ = self._start().before or self._start()
             try:
                 super().fit(X, y, *args, **options)
             except TrainingStopped:  # Ctrl-C: it is trained as far as that
-                self._become(start, self)
+                self._become(start, self, before=start)
                 raise
-            return self._become(start, self)
+            return self._become(start, self, before=start)
         if left_on_disk(X) is not None:
             return super().fit(X, y, *args, **options)
         self._check_parameters()
@@ -176,6 +180,7 @@ class Pretrained(SeriesContrast):
         """
         start = self._start()
         trained = clone(self).set_params(max_iter=max_iter)
+        trained._start_ = replace(start, before=None)  # from what it has become
         try:
             trained.fit(X, None, distances, None, checkpoint, callbacks)
         except TrainingStopped:  # Ctrl-C: it is trained as far as that
@@ -187,9 +192,9 @@ class Pretrained(SeriesContrast):
         self.__dict__.update({k: v for k, v in vars(trained).items() if k.endswith("_")})
         return self._become(start, trained)
 
-    def _become(self, start: _Start, trained: "Pretrained") -> Self:
+    def _become(self, start: _Start, trained: "Pretrained", before: _Start | None = None) -> Self:
         tensors = {k: v.detach().cpu().clone() for k, v in trained.module_.state_dict().items()}
-        self._start_ = replace(start, tensors=tensors, adapted=True)
+        self._start_ = replace(start, tensors=tensors, adapted=True, before=before)
         return self
 
     def __sklearn_clone__(self) -> Self:
