@@ -33,7 +33,7 @@ Run = Callable[[], Any]
 @torch.no_grad()
 def unfold_and_batch(model: TS2Vec, x: NDArray[np.float32], hide: bool) -> NDArray[np.float32]:
     """The plain way: every window through the whole network, all but the last step thrown away."""
-    seen = torch.as_tensor(model._scaled(x))  # (1, D, T)
+    seen = torch.as_tensor(model._scaled(x, model.scale_))  # (1, D, T)
     before = seen.new_full((*seen.shape[:2], CONTEXT), float("nan"))
     windows = torch.cat([before, seen], dim=-1).unfold(-1, CONTEXT + 1, 1)[0].transpose(0, 1)
     passes = []

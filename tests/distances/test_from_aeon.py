@@ -253,7 +253,7 @@ def test_a_model_learns_with_a_distance_of_aeon():
 
     X = series(1, n=8, t=16)
     fitted = model(distance="aeon:msm", distance_params={"c": 0.5, "window": 0.2}).fit(X)
-    own = pairwise_distance(fitted._scaled(X), metric="aeon:msm", c=0.5, window=0.2, normalize=None)
+    own = pairwise_distance(fitted._seen(X), metric="aeon:msm", c=0.5, window=0.2, normalize=None)
     same = model(distance="euclidean").fit(X, distances=own)
     np.testing.assert_allclose(fitted.transform(X), same.transform(X), rtol=1e-5)
 

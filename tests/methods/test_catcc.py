@@ -164,7 +164,7 @@ def test_phases_that_have_ended_are_not_run_again(series, y, tmp_path, monkeypat
 
     monkeypatch.setattr(phases, "fit_loop", never)
     monkeypatch.setattr("softclt.methods.many.fit_loop", never)
-    monkeypatch.setattr("softclt.methods.many.batch_distances", never)
+    monkeypatch.setattr("softclt.methods.between.batch_distances", never)
     again = model().fit(series, y, checkpoint=tmp_path)
     assert torch.equal(weights_of(again.network_), weights_of(first.network_))
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from softclt import TS2Vec, fit_many
+from softclt.methods import SeriesContrast
 from softclt.methods.learner import RepresentationLearner
 
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 3, "batch_size": 4, "device": "cpu"}
@@ -69,16 +70,27 @@ def test_many_equal_each_alone_in_float32_over_10_steps(series, stacked):
 
 
 def test_on_a_cpu_they_are_trained_one_by_one_and_share_their_distances(series, monkeypatch):
-    from softclt.methods import many
+    from softclt.methods import between
 
     made = []
-    original = many.BatchDistances
+    original = between.BatchDistances
     monkeypatch.setattr(
-        many, "BatchDistances", lambda *a, **k: made.append(original(*a, **k)) or made[-1]
+        between, "BatchDistances", lambda *a, **k: made.append(original(*a, **k)) or made[-1]
     )
     grid = fit_many(models(max_iter=3), series)
     assert len(made) == 1
     for model, alone in zip(grid, models(max_iter=3), strict=True):
+        assert model.history_["loss"] == alone.fit(series).history_["loss"]
+
+
+def test_methods_that_compare_series_in_ways_of_their_own_share_no_distances(series):
+    def both():
+        short = {"length": 64, "max_iter": 2, "random_state": 0}
+        yield TS2Vec(**SMALL, max_iter=2, random_state=0)
+        yield SeriesContrast(width=2, **short)
+        yield SeriesContrast(width=2, **short, distance_length=3)
+
+    for model, alone in zip(fit_many(both(), series), both(), strict=True):
         assert model.history_["loss"] == alone.fit(series).history_["loss"]
 
 

@@ -13,7 +13,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 import softclt
-from softclt.methods import SeriesContrast, methods
+from softclt.methods import RepresentationLearner, SeriesContrast, methods
+from softclt.methods.labelled import LabelLearner
 
 # Small and short, for any method that has the parameter.
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "max_iter": 2, "random_state": 0}
@@ -92,6 +93,35 @@ def test_the_callers_random_state_is_left_alone(name, series):
     fitted(small(name, random_state=None), series).transform(series)
     assert torch.equal(torch.random.get_rng_state(), before[0])
     np.testing.assert_array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
+
+
+@every_method
+def test_checking_parameters_builds_nothing(name, monkeypatch):
+    def build(*args, **kwargs):
+        pytest.fail("something was built")
+
+    model = small(name)
+    monkeypatch.setattr(torch.nn.Module, "__init__", build)
+    monkeypatch.setattr(RepresentationLearner, "__init__", build)
+    model._check_parameters()
+
+
+@every_method
+def test_a_fit_that_fails_leaves_a_fitted_model_as_it_was(name, series, rng):
+    model = fitted(small(name), series)
+    before, made = model.transform(series), set(vars(model))
+
+    def fail(progress):
+        raise RuntimeError("of a callback")
+
+    others = rng.normal(5, 3, size=(10, 3, 24))
+    labelled = get_tags(model).target_tags.required or isinstance(model, LabelLearner)
+    y = np.arange(10) % 2 if labelled else None
+    with pytest.raises(RuntimeError, match="of a callback"):
+        model.fit(others, y, callbacks=[fail])
+    assert model.n_features_in_ == 2
+    assert set(vars(model)) == made
+    np.testing.assert_array_equal(model.transform(series), before)
 
 
 @every_method

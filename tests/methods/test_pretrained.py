@@ -201,6 +201,8 @@ def test_what_does_not_fit_is_refused(series):
         load_pretrained("base", readout="fat")
     with pytest.raises(ValueError, match="leave width out"):
         Pretrained(width=3).fit(series)
+    with pytest.raises(ValueError, match="length is 0"):
+        load_pretrained("base", length=0)
 
 
 def test_the_manifest_names_everything_that_was_seen():

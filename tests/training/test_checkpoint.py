@@ -166,7 +166,7 @@ def test_a_killed_process_goes_on_to_the_same_bits(series, tmp_path, rule):
 
 def test_a_finished_checkpoint_gives_the_model_at_once(series, tmp_path, monkeypatch):
     first = model().fit(series, checkpoint=tmp_path)
-    monkeypatch.setattr("softclt.methods.many.BatchDistances", None)  # neither distances
+    monkeypatch.setattr("softclt.methods.between.BatchDistances", None)  # neither distances
     monkeypatch.setattr("softclt.methods.many.fit_loop", None)  # nor steps
     again = model().fit(series, checkpoint=tmp_path)
     assert_same_bits(again, first)
@@ -249,7 +249,7 @@ def test_a_write_that_fails_leaves_the_last_good_checkpoint(series, tmp_path, mo
 
 def test_a_folder_that_cannot_be_is_refused_before_any_distance(series, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    monkeypatch.setattr("softclt.methods.many.BatchDistances", None)
+    monkeypatch.setattr("softclt.methods.between.BatchDistances", None)
     with pytest.raises(OSError, match=r"checkpoint cannot be written .* there is none yet"):
         model().fit(series, checkpoint=tmp_path / "file")
 

@@ -162,8 +162,7 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     ) -> None:
         """Keep a learner that has learned, with the network that classifies; or make a probe."""
         if network is not None:
-            learner.module_ = network.encoder
-            learner.__dict__.pop("training_state_", None)  # which is that of other weights
+            learner._encode_by(network.encoder)
         elif isinstance(learner, LabelLearner) and self._kind(learner) == OWN:
             network = learner.network_
         else:

@@ -47,14 +47,19 @@ class InstancePolicy(nn.Module):
         return f"tau={self.tau}, alpha={self.alpha}, assignment={self.assignment!r}"
 
 
+def check_temporal(tau: float | None, assignment: str, growth: float, cut: float) -> None:
+    """Refuse what a `TemporalPolicy` cannot be made of."""
+    check_assignment(assignment, tau, kind="temporal")
+    check_range(growth, "tau_growth", 0, open_low=True)
+    check_range(cut, "weight_cut", 0, 1)
+
+
 class TemporalPolicy(nn.Module):
     """Makes the weights by lag of a length and level."""
 
     def __init__(self, tau: float | None, assignment: str, growth: float, cut: float) -> None:
         super().__init__()
-        check_assignment(assignment, tau, kind="temporal")
-        check_range(growth, "tau_growth", 0, open_low=True)
-        check_range(cut, "weight_cut", 0, 1)
+        check_temporal(tau, assignment, growth, cut)
         self.tau, self.assignment, self.growth, self.cut = tau, assignment, growth, cut
 
     def forward(self, z: Tensor) -> functional.TemporalWeights | None:

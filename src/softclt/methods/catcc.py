@@ -1,5 +1,6 @@
 """CA-TCC with soft assignments: from a few labels to pseudo-labels to a class-aware encoder."""
 
+import copy
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +19,13 @@ from softclt.distances.store import matrix_of
 from softclt.encoders import Encoder, TCCNetwork
 from softclt.encoders.stacked import one_of, stacked
 from softclt.losses.contextual import supervised_contrast
+from softclt.methods.between import late_weights
+from softclt.methods.fitted import Fitted
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner, adopt
 from softclt.methods.learner import RepresentationLearner, methods
-from softclt.methods.many import fit_many, late_weights, refuse_empty
+from softclt.methods.many import fit_many
+from softclt.methods.prepared import refuse_empty
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.stacks import chunks, speaker, stackable
 from softclt.methods.supervised import (
@@ -33,6 +37,7 @@ from softclt.methods.supervised import (
 from softclt.methods.tstcc import TSTCC
 from softclt.methods.weights import stacked_temporal
 from softclt.training import Batch, Callback, StepDraws, Stream, TrainingState
+from softclt.training.checkpoint import TrainingStopped
 from softclt.training.loop import Course
 from softclt.training.phases import Phase, check_ended, phase_folder, run_phase
 from softclt.training.randomness import own_draws, torch_seed
@@ -151,8 +156,6 @@ class CATCC(LabelLearner, TSTCC):
             phases: Those to run, by name; all if None. Earlier ones are then taken from the
                 checkpoint, in which they must have ended, and later ones are left out.
         """
-        self.network_ = None
-        self.__dict__.pop("pseudo_labels_", None)
         if y is None:
             if pretrained is not None or phases is not None:
                 raise ValueError("pretrained and phases are for fits with labels; give y as well")
@@ -185,7 +188,6 @@ class CATCC(LabelLearner, TSTCC):
         calls = {}
         folder = None if checkpoint is None else Path(checkpoint)
         for learner, own, before in zip(learners, labels, pretrained, strict=True):
-            learner.network_ = None
             learner._check_parameters()
             calls[id(learner)] = _Call(X, own, None, None, folder, callbacks, before)
         for group in stackable(learners):
@@ -210,8 +212,30 @@ class CATCC(LabelLearner, TSTCC):
             given = call.distances, call.times
             fit_many([first], call.X, None, *given, folder, call.callbacks, title=PHASES[0])
             adopt(self, first, first.seed_)
-        self.__dict__.pop("training_state_", None)
+        self.classes_ = call.labels.classes
         self.history_["phases"] = {}
+
+    def _become(self, fitted: Fitted) -> None:
+        super()._become(fitted)
+        self.__dict__.pop("pseudo_labels_", None)  # which were those of another network
+
+    def _guess_labels(self, tuned: ClassifierNetwork, call: "_Call") -> None:
+        probabilities = class_probabilities(self, tuned, call.X)
+        self.pseudo_labels_ = pseudo_labels(
+            probabilities, call.labels, self.confidence, self.keep_labels
+        )
+
+    def _end_phase(
+        self,
+        name: str,
+        facts: dict[str, Any],
+        module: Encoder,
+        network: ClassifierNetwork | None = None,
+    ) -> None:
+        """Have what a phase has made."""
+        self._encode_by(module)
+        self.network_ = network
+        self.history_["phases"][name] = facts
 
     def _class_aware_loss(self, module: Encoder, batch: Batch, draws: StepDraws) -> Tensor:
         terms = self._terms(module, batch, draws)
@@ -238,22 +262,36 @@ class CATCC(LabelLearner, TSTCC):
 
 
 def _fit_phases(models: Sequence[CATCC], calls: Sequence["_Call"], asked: Sequence[str]) -> None:
-    """All phases of models that can be stacked, on the same series."""
+    """All phases of models that can be stacked, on the same series.
+
+    After an error the models are as they were, after Ctrl-C as the last phase that ended left them.
+    """
+    copies = [copy.copy(model) for model in models]
+    try:
+        _run_phases(copies, calls, asked)
+    except TrainingStopped:
+        _take_over(models, copies)
+        raise
+    _take_over(models, copies)
+
+
+def _take_over(models: Sequence[CATCC], copies: Sequence[CATCC]) -> None:
+    for model, one in zip(models, copies, strict=True):
+        model.__dict__ = one.__dict__
+
+
+def _run_phases(models: Sequence[CATCC], calls: Sequence["_Call"], asked: Sequence[str]) -> None:
     refuse_empty(models[0], calls[0].X)
     calls = [call.with_a_matrix() for call in calls]
     each = list(zip(models, calls, strict=True))
     last = PHASES.index(asked[-1])
     for model, call in each:
-        model.classes_ = call.labels.classes
         model._self_supervised(call, asked)
     if last >= 1:
         tuned = _train_classifiers(each, asked, 1)
     if last >= 2:
         for (model, call), network in zip(each, tuned, strict=True):
-            probabilities = class_probabilities(model, network, call.X)
-            model.pseudo_labels_ = pseudo_labels(
-                probabilities, call.labels, model.confidence, model.keep_labels
-            )
+            model._guess_labels(network, call)
         for part in chunks(range(len(models)), models[0]._stack_size(_on_device(*each[0]))):
             _class_aware([(*each[i], tuned[i]) for i in part], asked)
     if last >= 3:
@@ -275,8 +313,7 @@ def _train_classifiers(
         found_only=name not in asked,
     )
     for (model, _), (network, facts) in zip(each, fitted, strict=True):
-        model.network_, model.module_ = network, network.encoder
-        model.history_["phases"][name] = facts
+        model._end_phase(name, facts, network.encoder, network)
     return [network for network, _ in fitted]
 
 
@@ -335,9 +372,7 @@ def _class_aware(
         found_only="class-aware" not in asked,
     )
     for r, (model, own) in enumerate(zip(models, facts, strict=True)):
-        model.module_ = module if len(models) == 1 else one_of(module, r)
-        model.network_ = None
-        model.history_["phases"]["class-aware"] = own
+        model._end_phase("class-aware", own, module if len(models) == 1 else one_of(module, r))
 
 
 def _on_device(model: CATCC, call: "_Call") -> Tensor:

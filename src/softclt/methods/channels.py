@@ -1,6 +1,7 @@
 """A model of one channel on series of several: side by side, or as one network for all."""
 
 import copy
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -36,20 +37,20 @@ def with_channels(model: Model, n_channels: int) -> Model:
             f"the model was fitted on {model.n_features_in_} channels; expected one, e.g. "
             "fit(one_by_one(X))"
         )
-    wide = copy.deepcopy(model)
-    wide.__dict__.pop("training_state_", None)
-    wide.n_features_in_ = n_channels
-    if isinstance(wide.scale_, tuple):
-        mean, std = wide.scale_
-        wide.scale_ = np.repeat(mean, n_channels), np.repeat(std, n_channels)
+    scale = model.scale_
+    if isinstance(scale, tuple):
+        mean, std = scale
+        scale = np.repeat(mean, n_channels), np.repeat(std, n_channels)
     with own_draws(0):  # the new weights are replaced, all of them
-        module = wide._build(n_channels)
+        module = model._build(n_channels)
     narrow = model.module_.state_dict()
     module.load_state_dict(
         {name: _widened(narrow[name], new, n_channels) for name, new in module.state_dict().items()}
     )
     like = next(model.module_.parameters())
-    wide.module_ = module.to(device=like.device, dtype=like.dtype).eval()
+    wide = copy.copy(model)
+    module = module.to(device=like.device, dtype=like.dtype)
+    wide._become(replace(model._so_far(), n_channels=n_channels, scale=scale, module=module))
     return wide
 
 

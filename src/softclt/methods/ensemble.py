@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from softclt.methods.learner import RepresentationLearner, SeriesTransformer
+from softclt.methods.embedder import SeriesTransformer
+from softclt.methods.learner import RepresentationLearner
 from softclt.methods.many import fit_many
 from softclt.methods.ts2vec import TS2Vec
 from softclt.training import Callback

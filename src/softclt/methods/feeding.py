@@ -2,11 +2,12 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softclt.data.preparation import Moments, blocks_of
+from softclt.data.preparation import Moments, Scale, blocks_of
 from softclt.data.sources import ChannelSets, SeriesSource
 from softclt.data.sources.sections import EachScaled, StreamedSeries
 from softclt.distances import BatchDistances
@@ -21,10 +22,9 @@ Encode = Callable[[Floats], Floats32]
 
 
 def prepare_feed(
-    models: Sequence["RepresentationLearner"], X: SeriesSource | ChannelSets, goes_on: bool
-) -> tuple[Feed, str]:
-    """What the networks see of X, and its fingerprint; finds the scale of new models."""
-    lead = models[0]
+    lead: "RepresentationLearner", X: SeriesSource | ChannelSets, goes_on: bool
+) -> tuple[Feed, str, Scale]:
+    """What the networks see of X, its fingerprint, and its scale: that of before if it goes on."""
     sets = _sets(X)
     for source in sets:
         like = np.broadcast_to(np.float32(0), (1, *source.shape[1:]))
@@ -45,21 +45,22 @@ def prepare_feed(
                 f"series {empty[0]} of {source.name} has no step at which all its channels have a "
                 f"value ({len(empty)} such series); leave it out"
             )
-    if not goes_on:
+    scale: Scale = lead.scale_ if goes_on else lead.scale
+    if not goes_on and scale == "channel":
         moments = Moments(sets[0].shape[1])
         for survey in surveys:
             moments.merge(survey.moments)
-        for model in models:
-            model.n_features_in_ = sets[0].shape[1]
-            model.scale_ = moments.scale() if lead.scale == "channel" else lead.scale
+        scale = moments.scale()
+    as_seen = partial(lead._scaled, scale=scale)
     seen = [
-        StreamedSeries(source, lead._scaled, lead.max_train_length, trimmed=lead.mask_padding)
+        StreamedSeries(source, as_seen, lead.max_train_length, trimmed=lead.mask_padding)
         for source in sets
     ]
     fingerprints = [survey.fingerprint for survey in surveys]
-    if len(sets) == 1:
-        return Feed(seen), fingerprints[0]
-    return Feed(seen), hashlib.sha256(" ".join(fingerprints).encode()).hexdigest()[:16]
+    digest = fingerprints[0]
+    if len(sets) > 1:
+        digest = hashlib.sha256(" ".join(fingerprints).encode()).hexdigest()[:16]
+    return Feed(seen), digest, scale
 
 
 def feed_distances(

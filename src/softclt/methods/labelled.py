@@ -4,14 +4,15 @@ import copy
 import os
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import torch
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from softclt.data.labels import UNLABELLED
 from softclt.data.partial_labels import PartialLabels
+from softclt.methods.fitted import Fitted
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.learner import RepresentationLearner
 from softclt.training import Callback
@@ -32,6 +33,10 @@ class LabelLearner(RepresentationLearner):
     network_: ClassifierNetwork | None = None
     classes_: NDArray[Any]
     unlabelled: Any = UNLABELLED
+
+    def _become(self, fitted: Fitted) -> None:
+        super()._become(fitted)
+        self.network_ = None  # which was that of another encoder
 
     def fit_labelled(
         self,
@@ -81,27 +86,23 @@ def adopt(
 
     Its seed is the one given; else its own, or that of the trained one if it leaves it open.
     """
-    check_is_fitted(pretrained, "module_")
+    before = pretrained._so_far()
     learner._check_parameters()
     if seed is None:
-        seed = pretrained.seed_
+        seed = before.seed
         if learner.random_state is not None:
             seed = check_random_state_seed(learner.random_state)
     device = learner._torch_device()
-    module = learner._new_training(seed, device, pretrained.n_features_in_).averaged
-    if type(module) is not type(pretrained.module_) or _shapes(module) != _shapes(
-        pretrained.module_
-    ):
+    module = learner._new_training(seed, device, before.n_channels).averaged
+    if type(module) is not type(before.module) or _shapes(module) != _shapes(before.module):
         raise ValueError(
             f"pretrained is a {type(pretrained).__name__} whose network is not that of this "
             f"{type(learner).__name__}; give both the same widths, depths and kernels"
         )
-    module.load_state_dict(pretrained.module_.state_dict())
-    learner.n_features_in_, learner.scale_ = pretrained.n_features_in_, pretrained.scale_
-    learner.seed_, learner.device_ = seed, str(device)
-    learner.fingerprint_ = pretrained.fingerprint_
-    learner.n_iter_, learner.history_ = pretrained.n_iter_, copy.deepcopy(pretrained.history_)
-    learner.module_ = module.requires_grad_(True).eval()
+    module.load_state_dict(before.module.state_dict())
+    module.requires_grad_(True)
+    history = copy.deepcopy(before.history)
+    learner._become(replace(before, seed=seed, device=device, module=module, history=history))
 
 
 def _shapes(module: torch.nn.Module) -> dict[str, torch.Size]:

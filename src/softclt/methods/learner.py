@@ -2,29 +2,30 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from softclt import inference, persistence, pretrained, schema
-from softclt.data.preparation import SCALES, Scale, scaled
-from softclt.data.sources import left_on_disk
+from softclt import inference, persistence, pretrained
+from softclt.data.preparation import SCALES
 from softclt.encoders import Encoder
-from softclt.encoders.shapes import AtMost, check_shapes
-from softclt.files import too_large
-from softclt.inference import causal
-from softclt.inference.stream import CausalStream
 from softclt.losses.functional import TemporalWeights
-from softclt.methods.feeding import encode_source
+from softclt.methods.embedder import Embedder
+from softclt.methods.fitted import (
+    Fitted,
+    check_description,
+    check_size,
+    check_weights,
+    read_scale,
+    written_scale,
+)
 from softclt.methods.many import fit_many
 from softclt.methods.presets import preset
 from softclt.methods.signature import tell_parameters
@@ -37,35 +38,16 @@ from softclt.training.randomness import Stream, own_draws, torch_seed
 from softclt.training.schedules import schedules
 from softclt.training.state import new_state
 from softclt.validation import (
-    Floats,
-    Floats32,
     check_choice,
     check_range,
-    check_series,
-    observed_steps,
 )
 
 methods: Registry[type["RepresentationLearner"]] = Registry("method")
 
-_CALLS_A_TENSOR = 50  # of torch that making a network takes at most, by far
-_CALLS_AT_ALL = 1_000_000
-_COPIES = 5  # of its weights that training holds: last and mean ones, gradients, two moments
 _AT_ONCE = 10**10  # numbers that a stack may keep for its backward pass, by our estimate
 
 
-class SeriesTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What scikit-learn is told of everything that turns series into vectors."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.three_d_array = True
-        tags.target_tags.required = False
-        tags.transformer_tags.preserves_dtype = ["float32"]
-        return tags
-
-
-class RepresentationLearner(SeriesTransformer):
+class RepresentationLearner(Embedder):
     """``fit``, ``transform``, ``encode`` and files; a method adds two hooks, or some more.
 
     The two are ``_build`` (the network) and ``_loss`` (of a batch). ``_optimizer`` and ``_layout``
@@ -110,14 +92,11 @@ class RepresentationLearner(SeriesTransformer):
     _by_time = False  # whether the loss looks at the times of unevenly spaced steps
     _repeats = False
 
-    n_features_in_: int
-    scale_: Scale
     seed_: int
     device_: str
     fingerprint_: str
     n_iter_: int
     history_: dict[str, Any]
-    module_: Encoder
     training_state_: TrainingState
 
     def __init__(
@@ -195,8 +174,9 @@ class RepresentationLearner(SeriesTransformer):
 
     def _check_parameters(self) -> None:
         check_choice(self.scale, SCALES, "scale")
-        inference.check_pooling(self.pooling)
-        check_choice(self.layers, inference.LAYERS, "layers")
+        pooling, layers = self.read_out()
+        inference.check_pooling(pooling)
+        check_choice(layers, inference.LAYERS, "layers")
         check_choice(self.precision, (*PRECISIONS, HALF_PRECISION), "precision")
         check_range(self.batch_size, "batch_size", 1)
         check_range(self.lr, "lr", 0, open_low=True)
@@ -244,95 +224,6 @@ class RepresentationLearner(SeriesTransformer):
         fit_many([self], X, y, distances, times, checkpoint, callbacks)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float32]:
-        """One vector a series, ``(N, M)``: the steps pooled as ``pooling`` says."""
-        return self.encode(X, level="instance")
-
-    def encode(
-        self,
-        X: Any,
-        level: str = "instance",
-        *,
-        window: int | None = None,
-        stride: int | None = None,
-        causal: bool = False,
-        context: int = 200,
-        layer: int | None = None,
-    ) -> NDArray[np.float32]:
-        """Representations at a level: see :func:`softclt.inference.encode` for the arguments."""
-        if (source := left_on_disk(X)) is not None:
-            options: dict[str, Any] = {"window": window, "stride": stride, "layer": layer}
-            options |= {"level": level, "causal": causal, "context": context}
-            return encode_source(partial(self.encode, **options), source, level)
-        pooling, layers = self.read_out()
-        at_steps = level != "instance" or causal
-        seen = self._seen_at_steps(X, causal) if at_steps else self._seen(X)
-        return inference.encode(
-            self.module_,
-            seen,
-            level=level,
-            window=window,
-            stride=stride,
-            causal=causal,
-            context=context,
-            pooling=pooling,
-            layers=layers,
-            layer=layer,
-        )
-
-    def encode_masked(
-        self, X: Any, *, context: int = 200
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Every step from itself and ``context`` steps before it, and from those before it alone.
-
-        Two arrays ``(N, T, M)``: what ``encode(X, "timestamp", causal=True)`` gives, and the same
-        with each step's own values hidden. The two differ most where a step is a surprise.
-        """
-        seen = self._seen_at_steps(X, causal=True)
-        return causal.encode_masked(self.module_, seen, self._reading(context))
-
-    def last_step_change(
-        self, X: Any, *, context: int = 200, norm: float = 1
-    ) -> NDArray[np.float32]:
-        """Distance ``(N, T)`` between the two of `encode_masked`, in memory for a part of them.
-
-        Args:
-            X: Series.
-            context: How far back a step sees.
-            norm: 1 sums up the differences of all dimensions; 2 is Euclidean.
-        """
-        if (source := left_on_disk(X)) is not None:
-            own = partial(self.last_step_change, context=context, norm=norm)
-            return encode_source(own, source, "timestamp")
-        seen = self._seen_at_steps(X, causal=True)
-        return causal.last_step_change(self.module_, seen, self._reading(context), norm)
-
-    def stream(self, *, context: int = 200) -> CausalStream:
-        """For a series that arrives step by step: its ``push`` gives the newest step's vector."""
-        check_is_fitted(self, "module_")
-        reading = self._reading(context)
-        scaled = partial(self._scaled_at_steps, causal=True)
-        return CausalStream(self.module_, reading, self.n_features_in_, scaled)
-
-    def read_outs(
-        self, X: Any, wanted: Collection[tuple[str, str]]
-    ) -> dict[tuple[str, str], NDArray[np.float32]]:
-        """What `transform` gives for several ``(pooling, layers)``, from one pass."""
-        seen = self._seen(X)
-        return inference.read_outs(self.module_, seen, wanted)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the embedding's dimensions: ts2vec0, ts2vec1, ..."""
-        check_is_fitted(self, "module_")
-        prefix = type(self).__name__.lower()
-        return np.array([f"{prefix}{i}" for i in range(self._n_numbers())], dtype=object)
-
-    def _n_numbers(self) -> int:
-        """M of `transform`."""
-        pooling, layers = self.read_out()
-        widths = self.module_.widths if layers == "all" else [self.module_.output_dims]
-        return sum(widths) * len(pooling.split("+"))
-
     @classmethod
     def from_preset(cls, name: str, **overrides: Any) -> Self:
         """An estimator with settings of ``presets.toml``: ``paper``, ``official``, ``hard``."""
@@ -376,9 +267,7 @@ class RepresentationLearner(SeriesTransformer):
         """What `save` tells of the fitted model besides its weights, for `_restore`."""
         return {
             "n_features_in": self.n_features_in_,
-            "scale": [part.tolist() for part in self.scale_]
-            if isinstance(self.scale_, tuple)
-            else self.scale_,
+            "scale": written_scale(self.scale_),
             "seed": self.seed_,
             "n_iter": self.n_iter_,
             "history": {k: v for k, v in self.history_.items() if k != "loss"},
@@ -397,30 +286,68 @@ class RepresentationLearner(SeriesTransformer):
 
     def _restore(self, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         """Become the fitted model that ``save`` described."""
-        fitted = config["fitted"]
-        persistence.check_entries(config, _DESCRIBED)
-        persistence.check_entries(fitted, _FITTED)
-        persistence.check_entries(fitted["history"], {"loss": schema.NUMBERS})
+        check_description(config)
+        kept, goes_on = config["fitted"], config["training"]
         self._check_parameters()
-        self.n_features_in_ = fitted["n_features_in"]
-        self.scale_ = _scale_of(fitted["scale"], self.n_features_in_)
-        self._check_weights(tensors, config["training"])
-        self.fingerprint_ = config["fingerprint"]
-        self.seed_, self.n_iter_, self.history_ = (
-            fitted["seed"],
-            fitted["n_iter"],
-            fitted["history"],
-        )
+        n_channels, n_iter = kept["n_features_in"], kept["n_iter"]
+        scale = read_scale(kept["scale"], n_channels)
+        if getattr(self, "encoder", None) is None:  # else it is the caller's, who made it already
+            own = partial(self._unfilled, n_channels)
+            check_weights(own, tensors, with_last=goes_on and self._averages)
         device = find_device(self.device)
-        self.device_ = str(device)
-        state = self._new_training(self.seed_, device)
-        if not config["training"]:
+        state = self._new_training(kept["seed"], device, n_channels)
+        if not goes_on:
             state.averaged.load_state_dict(under("averaged.", tensors))
         else:
             put_back(state, tensors)
-            state.step, state.losses = self.n_iter_, [list(self.history_["loss"])]
-            self.training_state_ = state
-        self.module_ = state.averaged.eval()
+            state.step, state.losses = n_iter, [list(kept["history"]["loss"])]
+        self._become(
+            Fitted(
+                n_channels=n_channels,
+                scale=scale,
+                seed=kept["seed"],
+                device=device,
+                fingerprint=config["fingerprint"],
+                module=state.averaged,
+                n_iter=n_iter,
+                history=kept["history"],
+                training=state if goes_on else None,
+            )
+        )
+
+    def _become(self, fitted: Fitted) -> None:
+        """Take over at once what fitting has made, in place of all that an earlier fit made."""
+        self.n_features_in_ = cast(int, fitted.n_channels)
+        self.scale_ = fitted.scale
+        self.seed_, self.device_ = fitted.seed, str(fitted.device)
+        self.fingerprint_ = fitted.fingerprint
+        self.n_iter_, self.history_ = fitted.n_iter, fitted.history
+        self._encode_by(fitted.module)
+        if fitted.training is not None:
+            self.training_state_ = fitted.training
+
+    def _so_far(self) -> Fitted:
+        """What fitting has made."""
+        check_is_fitted(self, "module_")
+        return Fitted(
+            n_channels=self.n_features_in_,
+            scale=self.scale_,
+            seed=self.seed_,
+            device=torch.device(self.device_),
+            fingerprint=self.fingerprint_,
+            module=self.module_,
+            n_iter=self.n_iter_,
+            history=self.history_,
+        )
+
+    def _encode_by(self, module: Encoder) -> None:
+        """Have this network from now on, from which training cannot go on."""
+        self.module_ = module.eval()
+        self.leave_training()
+
+    def leave_training(self) -> None:
+        """Drop what training would go on from, several times the size of the model itself."""
+        self.__dict__.pop("training_state_", None)
 
     def _unfilled(self, n_channels: int | None) -> Encoder:
         """A network of the same shapes as that of ``_build``, with any weights."""
@@ -428,73 +355,8 @@ class RepresentationLearner(SeriesTransformer):
 
     def check_size(self) -> None:
         """Refuse a network, of one channel, whose training memory cannot hold."""
-        if getattr(self, "encoder", None) is not None:
-            return
-        try:
-            with torch.device("meta"), AtMost(_CALLS_AT_ALL):
-                network = self._unfilled(1)
-            size = sum(p.numel() * p.element_size() for p in network.parameters())
-        except (OverflowError, RuntimeError):  # shapes that no index can say
-            raise ValueError("the network is larger than any memory") from None
-        if problem := too_large(_COPIES * size):
-            raise ValueError(f"the network with what trains it {problem}; choose smaller sizes")
-
-    def _check_weights(self, tensors: dict[str, Tensor], training: bool) -> None:
-        """Refuse weights that are not those of the network, before any of it takes memory."""
-        if getattr(self, "encoder", None) is not None:  # of the caller, who made it already
-            return
-        with torch.device("meta"), AtMost(_CALLS_A_TENSOR * (len(tensors) + 1)):
-            network = self._unfilled(self.n_features_in_)
-        check_shapes(network, under("averaged.", tensors))
-        if training and self._averages:
-            check_shapes(network, under("last.", tensors))
-        parameters = {name: own.shape for name, own in network.named_parameters()}
-        for name, moment in under("optimizer.", tensors).items():
-            parameter = name.rpartition(".")[0]
-            if moment.ndim > 0 and moment.shape != parameters.get(parameter):
-                raise ValueError(f"optimizer.{name} has the shape {tuple(moment.shape)}")
-
-    def _reading(self, context: int) -> causal.Lookback:
-        return causal.Lookback(context, self.read_out()[1])
-
-    def read_out(self) -> tuple[str, str]:
-        """Pooling and layers of `transform`."""
-        return self.pooling, self.layers
-
-    def _seen(self, X: Any) -> Floats32:
-        """Series as the fitted network sees them."""
-        return self._scaled(self._checked(X))
-
-    def _seen_at_steps(self, X: Any, causal: bool) -> Floats32:
-        """Series as the network sees them where each step has a representation of its own."""
-        return self._scaled_at_steps(self._checked(X), causal)
-
-    def _checked(self, X: Any) -> Floats:
-        check_is_fitted(self, "module_")
-        series = check_series(X, n_channels=self.n_features_in_)
-        self._refuse_empty(series)
-        return series
-
-    def _refuse_empty(self, X: Floats) -> None:
-        """Refuse series of which nothing can be seen."""
-        empty = np.flatnonzero(~observed_steps(X).any(axis=1))
-        if len(empty):
-            raise ValueError(
-                f"series {empty[0]} of X has no step at which all its channels have a value "
-                f"({len(empty)} such series); leave it out"
-            )
-
-    def _scaled(self, X: Floats) -> Floats32:
-        return scaled(X, self.scale_)
-
-    def _scaled_at_steps(self, X: Floats, causal: bool) -> Floats32:
-        """The same, with the steps of X; ``causal``: no value may depend on later ones."""
-        if causal and isinstance(self.scale_, str):
-            raise ValueError(
-                f"scale is {self.scale_!r}, which looks at whole series, so that no step is "
-                "encoded without its future; fit with scale='channel'"
-            )
-        return self._scaled(X)
+        if getattr(self, "encoder", None) is None:
+            check_size(partial(self._unfilled, 1))
 
     def _torch_device(self) -> torch.device:
         return find_device(self.device)
@@ -518,11 +380,11 @@ class RepresentationLearner(SeriesTransformer):
         return int(min(limits))
 
     def _new_training(
-        self, seed: int, device: torch.device, n_channels: int | None = None
+        self, seed: int, device: torch.device, n_channels: int | None
     ) -> TrainingState:
-        """The start of training; on as many channels as were seen, unless it is said."""
+        """The start of training."""
         with own_draws(torch_seed(Stream.INIT, seed)):
-            module = self._build(self.n_features_in_ if n_channels is None else n_channels)
+            module = self._build(cast(int, n_channels))
         module = module.to(device=device, dtype=self._dtype())
         return new_state(module, self._optimizer, self._averages)
 
@@ -572,29 +434,6 @@ def load_model(
         model = methods[name](**params)
         model._restore(config, tensors)
     return model
-
-
-_DESCRIBED = {"training": schema.FLAG, "fingerprint": schema.TEXT}
-_FITTED = {
-    "n_features_in": schema.optional(schema.SIZE),
-    "scale": schema.optional(schema.either(schema.TEXT, schema.LIST)),
-    "seed": schema.COUNT,
-    "n_iter": schema.COUNT,
-    "history": schema.TABLE,
-}
-
-
-def _scale_of(kept: list[Any] | str | None, n_channels: int | None) -> Scale:
-    """Mean and spread of each channel, or the name of another way, as `save` wrote them."""
-    if kept is None or isinstance(kept, str):
-        check_choice(kept, SCALES[1:], "scale")
-        return kept
-    if len(kept) != 2 or not all(schema.NUMBERS.fits(half) for half in kept):
-        raise ValueError("scale is not two lists of numbers")
-    mean, spread = (np.array(half, dtype=np.float64) for half in kept)
-    if not len(mean) == len(spread) == n_channels or (spread <= 0).any():
-        raise ValueError(f"scale is not a mean and a spread above 0 of {n_channels} channel(s)")
-    return mean, spread
 
 
 def find_device(name: str) -> torch.device:

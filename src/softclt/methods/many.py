@@ -1,30 +1,26 @@
 """Fitting: many configurations or seeds on the same series in one go; one is the special case."""
 
-import math
 import os
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from softclt.data.corpus import Corpus
 from softclt.data.dataset import fingerprint
-from softclt.data.preparation import centre, find_scale, scale_each_series, split_sections
 from softclt.data.sources import ChannelSets, SeriesSource, left_on_disk
-from softclt.data.times import uneven_times
-from softclt.distances import BatchDistances
-from softclt.distances.of_sets import SetDistances
 from softclt.distances.store import matrix_of
 from softclt.identity import settings_key
-from softclt.methods.feeding import feed_distances, prepare_feed
+from softclt.methods.between import Distances, distances_of, key_of_distances, neighbour_rows
+from softclt.methods.fitted import Fitted
+from softclt.methods.prepared import Seen, Series, on_device, prepare
 from softclt.methods.stacks import chunks, speaker, stackable
 from softclt.methods.weights import BatchWeights, stacked_temporal
 from softclt.training.callbacks import Callback
@@ -38,21 +34,13 @@ from softclt.training.checkpoint import (
 from softclt.training.distributed import Group, current_group
 from softclt.training.feed import Feed
 from softclt.training.history import History
-from softclt.training.loop import Course, Weights, fit_loop
-from softclt.training.neighbours import NeighbourRows
+from softclt.training.loop import Course, fit_loop
 from softclt.training.schedules import LearningRates
 from softclt.training.state import TrainingState, split_state, stack_states
 from softclt.validation import (
-    Floats,
-    Floats32,
-    check_distances,
     check_ignored_labels,
     check_random_state_seed,
     check_series,
-    observed_steps,
-    refuse_small,
-    series_lengths,
-    warn_if_axes_look_swapped,
 )
 
 if TYPE_CHECKING:
@@ -135,7 +123,7 @@ class _Call:
     numbers: dict[int, int]  # of each model, by its id
     title: str
     locks: ExitStack  # on the checkpoints, until all are done
-    between: dict[Any, BatchDistances | SetDistances | None] = field(default_factory=dict)
+    between: dict[Any, Distances | None] = field(default_factory=dict)
 
     @cached_property
     def given(self) -> str | None:
@@ -145,39 +133,20 @@ class _Call:
         )
 
 
-@dataclass(frozen=True)
-class _Series:
-    """What the network sees of X."""
-
-    size: int
-    digest: str
-    n_seen: int
-    sections: Floats32 | Feed
-    times: Floats32 | None = None  # of the sections, (N, T), where they are uneven
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """The series as a training step takes them."""
-
-    x: Tensor  # on the device; a stand-in with a feed
-    times: Tensor | None = None
-    feed: Feed | None = None
-
-
 def _fit_group(models: Sequence[Model], call: _Call) -> None:
     """Fit models that differ in what varies within a stack only."""
     lead = models[0]
     previous = [model._previous_training() if model.warm_start else None for model in models]
-    series = _prepare(models, call, previous[0] is not None)
+    goes_on = previous[0] is not None
+    series = prepare(lead, call.X, call.times, goes_on)
     device = lead._torch_device()
     sections, digest = series.sections, series.digest
     if isinstance(sections, Feed):
         n_steps = lead._n_steps(series.size, sections.n_in_batches(lead.batch_size))
-        seen = _Seen(sections.stand_in(lead._dtype(), device), feed=sections)
+        seen = Seen(sections.stand_in(lead._dtype(), device), feed=sections)
     else:
         n_steps = lead._n_steps(series.size, len(sections))
-        seen = _on_device(series, lead, device)
+        seen = on_device(series, lead, device)
     distance_seconds = 0.0
     for part in chunks(range(len(models)), lead._stack_size(seen.x) if seen.times is None else 1):
         file, own = next(call.files), [models[i] for i in part]
@@ -185,7 +154,7 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
         before = [previous[i] for i in part]
         seeds = call.group.from_first(lambda: _seeds(own, before, kept_seeds(file)))  # noqa: B023
         states = [
-            previous[i] or model._new_training(seed, device)
+            previous[i] or model._new_training(seed, device, series.n_channels)
             for i, model, seed in zip(part, own, seeds, strict=True)
         ]
         state = stack_states(states, lead._optimizer)
@@ -209,10 +178,19 @@ def _fit_group(models: Sequence[Model], call: _Call) -> None:
                 checkpoint.write(state, facts)
         apart = split_state(state, lead._optimizer)
         for model, trained, seed, fact in zip(own, apart, seeds, facts, strict=True):
-            model.seed_, model.device_, model.fingerprint_ = seed, str(device), digest
-            model.training_state_, model.module_ = trained, trained.averaged.eval()
-            model.n_iter_ = trained.step
-            model.history_ = {"loss": trained.losses[0], **fact}
+            model._become(
+                Fitted(
+                    n_channels=series.n_channels,
+                    scale=model.scale_ if goes_on else series.scale,
+                    seed=seed,
+                    device=device,
+                    fingerprint=digest,
+                    module=trained.averaged,
+                    n_iter=trained.step,
+                    history={"loss": trained.losses[0], **fact},
+                    training=trained,
+                )
+            )
         if stopped is not None:
             if checkpoint is None:
                 warnings.warn(
@@ -227,8 +205,8 @@ def _course(
     models: Sequence[Model],
     seeds: Sequence[int],
     rates: LearningRates,
-    seen: _Seen,
-    between: BatchDistances | SetDistances | None,
+    seen: Seen,
+    between: Distances | None,
     call: _Call,
 ) -> Course:
     """What a stack learns from the series, until ``rates.last``."""
@@ -251,44 +229,17 @@ def _course(
         rates=rates,
         group=call.group,
         feed=seen.feed,
-        rows=_neighbour_rows(lead, between, call),
+        rows=neighbour_rows(lead, between, call.X),
         repeats=lead._repeats,
         times=seen.times,
     )
-
-
-def _neighbour_rows(
-    lead: "RepresentationLearner", between: BatchDistances | SetDistances | None, call: _Call
-) -> NeighbourRows | None:
-    """What chooses the rows of a batch; None: every series in turn."""
-    corpus = call.X if isinstance(call.X, Corpus) else None
-    neighbours = lead.get_params(deep=False).get("neighbours", 0)
-    if corpus is None and (between is None or neighbours == 0):
-        return None
-    sets = between.sets if isinstance(between, SetDistances) else [between]
-    matrices: list[torch.Tensor | int | None] = [
-        one.matrix if isinstance(one, BatchDistances) else one for one in sets
-    ]
-    if neighbours > 0 and any(
-        isinstance(one, BatchDistances) and one.matrix is None for one in sets
-    ):
-        raise ValueError(
-            "neighbours need all distances at once, and there are too many series for that; "
-            "give `distances`, or set neighbours=0"
-        )
-    if corpus is None:
-        assert isinstance(matrices[0], torch.Tensor)
-        return NeighbourRows(matrices, [len(matrices[0])], [1.0], neighbours)
-    if between is None:
-        matrices = [None] * len(corpus.sizes)
-    return NeighbourRows(matrices, corpus.sizes, corpus.weights, neighbours)
 
 
 def _train(
     models: Sequence[Model],
     state: TrainingState,
     course: Course,
-    between: BatchDistances | SetDistances | None,
+    between: Distances | None,
     checkpoint: Checkpoint | None,
     call: _Call,
 ) -> tuple[list[dict[str, Any]], TrainingStopped | None]:
@@ -375,203 +326,29 @@ def _run(
     }
 
 
-def _prepare(models: Sequence[Model], call: _Call, goes_on: bool) -> _Series:
-    lead, X = models[0], call.X
-    if (source := left_on_disk(X)) is not None:
-        if call.times is not None:
-            raise ValueError("times are for series in memory; these stay on disk: leave times out")
-        feed, digest = prepare_feed(models, source, goes_on)
-        return _Series(math.prod(source.shape), digest, len(feed), feed)
-    X = checked(lead, X.values if isinstance(X, Corpus) else X, goes_on)
-    if not goes_on:
-        scale = find_scale(X, lead.scale)
-        for model in models:
-            model.n_features_in_, model.scale_ = X.shape[1], scale
-    seen = lead._scaled(X)
-    for c in range(X.shape[1]):
-        if not np.nan_to_num(seen[:, c]).any():  # it was 0 before, or it has become that
-            largest = np.abs(X[:, c]).max(initial=0, where=~np.isnan(X[:, c]))
-            refuse_small(largest, np.finfo(np.float32).tiny, c)
-    sections = split_sections(seen, lead.max_train_length)
-    times = _uneven_times(lead, call, X)
-    if times is not None:
-        times = split_sections(times[:, None], lead.max_train_length)[:, 0]
-    if len(sections) > len(seen):
-        kept = observed_steps(sections).any(axis=1)
-        sections, times = sections[kept], None if times is None else times[kept]
-    return _Series(X.size, fingerprint(X), len(seen), sections, times)
-
-
-def checked(model: "RepresentationLearner", X: Any, goes_on: bool) -> Floats:
-    """Series ``(N, D, T)`` that a model can be fitted on, without what pads all of them."""
-    series = check_series(X, n_channels=model.n_features_in_ if goes_on else None, min_length=2)
-    warn_if_axes_look_swapped(series)
-    if model.mask_padding:  # what pads all series is not there
-        series = series[..., : max(2, int(series_lengths(series).max()))]
-    refuse_empty(model, series)
-    return series
-
-
-def refuse_empty(model: "RepresentationLearner", X: Floats) -> None:
-    """Refuse series ``(N, D, T)`` to learn from of which nothing can be seen."""
-    if np.isnan(X).all():
-        raise ValueError(
-            f"X (shape {X.shape}) has no value: nothing can be learned from missing ones alone"
-        )
-    model._refuse_empty(X)
-
-
-def _uneven_times(lead: Model, call: _Call, X: Floats) -> Floats32 | None:
-    """Times ``(N, T)`` in usual gaps; None where they do not matter."""
-    if call.times is None:
-        return None
-    times = np.asarray(call.times)[..., : X.shape[-1]]  # what pads all series is not in X
-    uneven = uneven_times(times, series_lengths(X), X.shape[-1])
-    if uneven is None or lead._temporal_weights(torch.zeros(())) is None:
-        return None
-    if not lead._by_time:
-        raise ValueError(
-            f"the steps are not evenly spaced, and {type(lead).__name__} weighs steps by their "
-            "number only; leave times out, or put the series on a grid"
-        )
-    if call.group.size > 1:
-        raise ValueError("times of unevenly spaced steps need one process; leave times out")
-    return uneven
-
-
-def _on_device(series: _Series, lead: Model, device: torch.device) -> _Seen:
-    """Series and their times, shifted alike."""
-    sections, times = series.sections, series.times
-    assert isinstance(sections, np.ndarray)
-    if times is not None:
-        sections = np.concatenate([sections, times[:, None]], axis=1)
-    x = torch.as_tensor(centre(sections), dtype=lead._dtype(), device=device)
-    if times is None:
-        return _Seen(x)
-    return _Seen(x[:, :-1].contiguous(), x[:, -1].nan_to_num())
-
-
 def _distances(
-    models: Sequence[Model], series: _Series, call: _Call, n_steps: int, device: torch.device
-) -> BatchDistances | SetDistances | None:
+    models: Sequence[Model], series: Series, call: _Call, n_steps: int, device: torch.device
+) -> Distances | None:
     """Distances between the series that the networks see; None where none needs them."""
-    lead, sections = models[0], series.sections
+    lead = models[0]
     if not any(model._needs_distances() for model in models):
         return None
-    params = lead.get_params(deep=False)
-    if "distance" not in params:
+    if "distance" not in lead.get_params(deep=False):
         raise TypeError(
             f"{type(lead).__name__} has instance weights, but no parameters of distances; "
             "derive it from SoftLearner"
         )
     soft = cast("SoftLearner", lead)
-    key = settings_key([params[name] for name in _OF_DISTANCES])
+    key = key_of_distances(soft, series, n_steps, device)
     if key not in call.between:
-        if len(sections) == 1:
+        if len(series.sections) == 1:
             warnings.warn(
                 "there is one series only: nothing to compare it with, "
                 "and tau_instance has no effect",
                 stacklevel=5,
             )
             call.between[key] = None
-            return None
-        if isinstance(call.X, Corpus):
-            call.between[key] = _within_sets(soft, call.X, sections, n_steps, device)
         else:
-            given = _given(call.distances, series, lead)
-            call.between[key] = batch_distances(soft, sections, given, n_steps, device)
+            own = call.X, call.distances
+            call.between[key] = distances_of(soft, series, *own, n_steps, device)
     return call.between[key]
-
-
-def _within_sets(
-    model: "SoftLearner", corpus: Corpus, seen: Any, n_steps: int, device: torch.device
-) -> SetDistances:
-    """Distances within the sets of a corpus; what was made up is alike by how it was made."""
-    starts = np.cumsum([0, *corpus.sizes])
-    between: list[BatchDistances | int | None] = []
-    for siblings, start, stop in zip(corpus.siblings, starts, starts[1:], strict=False):
-        if siblings == 0:
-            own = batch_distances(model, seen[start:stop], None, n_steps, device)
-            assert not isinstance(own, SetDistances)
-            between.append(own)
-        else:
-            between.append(siblings if siblings > 1 else None)
-    return SetDistances(between, starts[:-1], device)
-
-
-def batch_distances(
-    model: "SoftLearner", seen: Floats32 | Feed, given: Any, n_steps: int, device: torch.device
-) -> BatchDistances | SetDistances:
-    """Distances of any batch of the series that a network sees, as its method wants them.
-
-    Args:
-        model: The method.
-        seen: Its series.
-        given: Raw distances between them, if the caller has them.
-        n_steps: Batches that will be asked for.
-        device: Where they are wanted.
-    """
-    each_scaled = model.distance_scale == "series"
-    options = {
-        "metric": model.distance,
-        "mode": model.distance_mode,
-        "normalize": model.distance_normalize,
-        "steps": n_steps,
-        "batch_size": model.batch_size,
-        "distances": given,
-        "device": device,
-        "progress": model.progress,
-        **(model.distance_params or {}),
-    }
-    if isinstance(seen, Feed):
-        return feed_distances(seen, each_scaled, options)
-    seen = model._as_compared(seen)
-    return BatchDistances(scale_each_series(seen) if each_scaled else seen, **options)
-
-
-def late_weights(
-    models: "Sequence[SoftLearner]", seen: Floats32, given: Any, n_steps: int, x: Tensor
-) -> Weights:
-    """Instance weights of batches, made when one asks: a phase that has ended needs none.
-
-    Args:
-        models: A stack.
-        seen, given, n_steps: See `batch_distances`.
-        x: The same series, in the same order: the rows of a batch are rows of both.
-    """
-
-    @cache
-    def weights() -> BatchWeights:
-        between = batch_distances(models[0], seen, given, n_steps, x.device)
-        return BatchWeights(between, [model._instance_weights for model in models], x.dtype)
-
-    return lambda rows: weights()(rows)
-
-
-def _given(distances: Any, series: _Series, lead: Model) -> Any:
-    """The caller's distances between the series that the networks see; None if he has none."""
-    if distances is None or isinstance(series.sections, Feed):  # which has no matrix of all pairs
-        return distances
-    distances = check_distances(matrix_of(distances), series.n_seen)
-    if len(series.sections) != series.n_seen:
-        raise ValueError(
-            f"distances are between {series.n_seen} series, but these are cut into sections "
-            f"(max_train_length={lead.max_train_length}); leave `distances` out"
-        )
-    return distances
-
-
-_OF_DISTANCES = (
-    "distance",
-    "distance_params",
-    "distance_scale",
-    "distance_normalize",
-    "distance_mode",
-    "scale",
-    "mask_padding",
-    "max_train_length",
-    "batch_size",
-    "max_iter",
-    "max_epochs",
-    "device",
-)

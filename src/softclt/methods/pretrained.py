@@ -15,9 +15,10 @@ from softclt.data.dataset import fingerprint
 from softclt.data.preparation import resampled
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
-from softclt.encoders.residual import ProjectedEncoder, ResidualEncoder
+from softclt.encoders.residual import ResidualEncoder
+from softclt.methods.fitted import Fitted
 from softclt.methods.learner import methods
-from softclt.methods.many import checked
+from softclt.methods.prepared import checked
 from softclt.methods.series_contrast import SeriesContrast
 from softclt.methods.signature import with_parameters_of
 from softclt.persistence import ModelFileError, check_entries
@@ -125,12 +126,23 @@ class Pretrained(SeriesContrast):
 
     def ready(self) -> Self:
         """Load the weights, so that series of any number of channels can be encoded."""
+        return self._ready(getattr(self, "n_features_in_", None))
+
+    def _ready(self, n_channels: int | None, digest: str = "") -> Self:
         self._check_parameters()
-        self.__dict__.setdefault("n_features_in_", None)
-        self.seed_, self.fingerprint_ = check_random_state_seed(self.random_state), ""
-        self.scale_, self.device_ = None, str(self._torch_device())
-        self.n_iter_, self.history_ = 0, {"loss": []}
-        self.module_ = self._new_training(self.seed_, self._torch_device()).averaged.eval()
+        seed, device = check_random_state_seed(self.random_state), self._torch_device()
+        self._become(
+            Fitted(
+                n_channels=n_channels,
+                scale=None,
+                seed=seed,
+                device=device,
+                fingerprint=digest,
+                module=self._new_training(seed, device, n_channels).averaged,
+                n_iter=0,
+                history={"loss": []},
+            )
+        )
         return self
 
     def fit(self, X: Any, y: Any = None, *args: Any, **options: Any) -> Self:
@@ -143,22 +155,23 @@ class Pretrained(SeriesContrast):
             **options: Likewise.
         """
         if self.max_iter != 0:
-            start = self._start_ = self._start().before or self._start()
+            last = self._start()
+            start = self._start_ = last.before or last
             try:
                 super().fit(X, y, *args, **options)
             except TrainingStopped:  # Ctrl-C: it is trained as far as that
-                self._become(start, self, before=start)
+                self._start_after(start, self, before=start)
                 raise
-            return self._become(start, self, before=start)
+            except BaseException:
+                self._start_ = last
+                raise
+            return self._start_after(start, self, before=start)
         if left_on_disk(X) is not None:
             return super().fit(X, y, *args, **options)
         self._check_parameters()
         X = checked(self, X, goes_on=False)
         check_ignored_labels(y, len(X))
-        self.n_features_in_ = X.shape[1]
-        self.ready()
-        self.fingerprint_ = fingerprint(X)
-        return self
+        return self._ready(X.shape[1], fingerprint(X))
 
     def adapt(
         self,
@@ -190,9 +203,11 @@ class Pretrained(SeriesContrast):
 
     def _take_over(self, start: _Start, trained: "Pretrained") -> Self:
         self.__dict__.update({k: v for k, v in vars(trained).items() if k.endswith("_")})
-        return self._become(start, trained)
+        return self._start_after(start, trained)
 
-    def _become(self, start: _Start, trained: "Pretrained", before: _Start | None = None) -> Self:
+    def _start_after(
+        self, start: _Start, trained: "Pretrained", before: _Start | None = None
+    ) -> Self:
         tensors = {k: v.detach().cpu().clone() for k, v in trained.module_.state_dict().items()}
         self._start_ = replace(start, tensors=tensors, adapted=True, before=before)
         return self
@@ -272,11 +287,7 @@ class Pretrained(SeriesContrast):
             raise ValueError(
                 f"width is {self.width}, but {start.name} has {start.width}; leave width out"
             )
-        own = {k: v for k, v in self.get_params(deep=False).items() if k not in _OWN}
-        least, most = self._lengths()
-        own |= {"width": start.width, "length": most, "least_length": least}
-        own["pooling"], own["layers"] = self.read_out()
-        SeriesContrast(**own)._check_parameters()
+        super()._check_parameters()
 
     def _build(self, n_channels: int) -> Encoder:
         network = self._unfilled(n_channels)
@@ -284,16 +295,21 @@ class Pretrained(SeriesContrast):
         return network
 
     def _unfilled(self, n_channels: int | None) -> Encoder:
-        return ProjectedEncoder(ResidualEncoder(self._start().width))
+        return super()._build(0)  # the same for any number of channels
+
+    def _width(self) -> int:
+        return self._start().width
 
     def _lengths(self) -> tuple[int, int]:
         start = self._start()
-        return self.least_length or start.least_length, self.length or start.length
+        least = start.least_length if self.least_length is None else self.least_length
+        return least, start.length if self.length is None else self.length
 
     def read_out(self) -> tuple[str, str]:
         """Pooling and layers of `transform`: those of ``readout`` unless given."""
         pooling, layers = READOUTS[self.readout]
-        return self.pooling or pooling, self.layers or layers
+        pooling = pooling if self.pooling is None else self.pooling
+        return pooling, layers if self.layers is None else self.layers
 
     def _needs_distances(self) -> bool:
         return self.max_iter != 0 and super()._needs_distances()
@@ -338,7 +354,6 @@ _OF_WEIGHTS = {
     **{"name": TEXT, "sha256": DIGEST, "adapted": FLAG},
     **{"width": SIZE, "length": SIZE, "least_length": SIZE},
 }
-_OWN = frozenset(["weights", "readout", "channels"])
 
 
 def level_and_scale(X: Floats) -> Floats32:

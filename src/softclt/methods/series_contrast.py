@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from softclt.data.preparation import as_float32, filled, resampled, standardised
+from softclt.data.preparation import Scale, as_float32, filled, resampled, standardised
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
 from softclt.encoders.residual import ProjectedEncoder, ResidualEncoder
@@ -94,8 +94,10 @@ class SeriesContrast(SoftLearner):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name, low in (("width", 1), ("length", 16), ("least_length", 8)):
-            check_range(getattr(self, name), name, low, _MOST_STEPS)
+        least, most = self._lengths()
+        check_range(self._width(), "width", 1, _MOST_STEPS)
+        check_range(most, "length", 16, _MOST_STEPS)
+        check_range(least, "least_length", 8, _MOST_STEPS)
         check_range(self.distance_length, "distance_length", 2)
         check_range(self.temperature, "temperature", 0, open_low=True)
         check_range(self.least_cut, "least_cut", 0, 1, open_low=True)
@@ -103,7 +105,10 @@ class SeriesContrast(SoftLearner):
             check_range(getattr(self, name), name, 0)
 
     def _build(self, n_channels: int) -> Encoder:
-        return ProjectedEncoder(ResidualEncoder(self.width))
+        return ProjectedEncoder(ResidualEncoder(self._width()))
+
+    def _width(self) -> int:
+        return self.width
 
     def _lengths(self) -> tuple[int, int]:
         """Least and most steps at which series are read."""
@@ -131,7 +136,7 @@ class SeriesContrast(SoftLearner):
             return length
         return _EVEN * int(numpy_generator(Stream.CROPS, length, step).integers(low, high + 1))
 
-    def _scaled(self, X: Floats) -> Floats32:
+    def _scaled(self, X: Floats, scale: Scale) -> Floats32:
         return resampled(X, self._lengths()[1])
 
     def _scaled_at_steps(self, X: Floats, causal: bool) -> Floats32:

@@ -7,7 +7,7 @@ from torch import Tensor
 from softclt.assignments import check_assignment, instance_weights
 from softclt.distances.batches import MODES, NORMALIZATIONS
 from softclt.losses.functional import TemporalWeights
-from softclt.losses.modules import TemporalPolicy
+from softclt.losses.modules import TemporalPolicy, check_temporal
 from softclt.methods.learner import RepresentationLearner
 from softclt.methods.signature import with_parameters_of
 from softclt.validation import Floats32, check_choice, check_range
@@ -112,19 +112,18 @@ class SoftInTimeLearner(SoftLearner):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._temporal_policy()  # or an error that says what is wrong
+        check_temporal(*self._in_time())
 
-    def _temporal_policy(self) -> TemporalPolicy:
-        return TemporalPolicy(
-            self.tau_temporal, self.temporal_assignment, self._growth(), self.weight_cut
-        )
+    def _in_time(self) -> tuple[float | None, str, float, float]:
+        """What the soft assignment between steps is made of."""
+        return self.tau_temporal, self.temporal_assignment, self._growth(), self.weight_cut
 
     def _growth(self) -> float:
         """Of the sharpness in time, by level."""
         return 1
 
     def _temporal_weights(self, z: Tensor) -> TemporalWeights | None:
-        weights: TemporalWeights | None = self._temporal_policy()(z)
+        weights: TemporalWeights | None = TemporalPolicy(*self._in_time())(z)
         return weights
 
 

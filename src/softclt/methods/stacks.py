@@ -17,7 +17,7 @@ def stackable(models: Sequence[Model]) -> Iterator[list[Model]]:
     groups: dict[Any, list[Model]] = {}
     for i, model in enumerate(models):
         previous = model._previous_training() if model.warm_start else None
-        step = 0 if previous is None else previous.step
+        step = None if previous is None else previous.step
         groups.setdefault((stack_key(model) or i, step), []).append(model)
     yield from groups.values()
 

@@ -188,7 +188,7 @@ def _pretrained(pairs: Pairs) -> list[Any]:
             (X,) = standardise_by_training(source.X_train)
             fitted = fit_many(map(clone, missing.values()), one_by_one(X) if apart else X)
             for own in fitted:
-                vars(own).pop("training_state_", None)  # several times the size of the model
+                own.leave_training()
             learned |= dict(zip(missing, fitted, strict=True))
     _keep(learned)
     return [learned[key] for key in keys]

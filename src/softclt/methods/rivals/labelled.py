@@ -1,14 +1,16 @@
 """Rivals that learn from all series and from the labels of some at the same time."""
 
+import copy
 import os
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from softclt.data.dataset import fingerprint
@@ -17,10 +19,11 @@ from softclt.data.partial_labels import PartialLabels, read_labels
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
 from softclt.encoders.stacked import one_of, stacked
+from softclt.methods.between import late_weights
 from softclt.methods.head import ClassifierNetwork
 from softclt.methods.labelled import LabelLearner
 from softclt.methods.learner import RepresentationLearner
-from softclt.methods.many import late_weights, refuse_empty
+from softclt.methods.prepared import refuse_empty
 from softclt.methods.rivals.rival import Rival
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.soft import SoftLearner
@@ -187,11 +190,27 @@ class LabelledRival(Rival, LabelLearner):
                     shown_to = [own[id(model)] for model in some]
                     _fit_stack(some, X, shown_to, checkpoint, callbacks)
 
-    def _begin(self, X: Floats, checkpoint: str | os.PathLike[str] | None) -> None:
-        """Checks, scaling, seed and first weights: what ``fit`` does before its first step."""
+    def _begun(self, X: Floats, checkpoint: str | os.PathLike[str] | None) -> Self:
+        """A copy with scaling, seed and first weights: what ``fit`` has before its first step."""
         folder = None if checkpoint is None else phase_folder(checkpoint, 0, START)
-        super().fit(X, checkpoint=folder)
-        del self.training_state_
+        begun = copy.copy(self)
+        super(LabelledRival, begun).fit(X, checkpoint=folder)
+        return begun
+
+    def _looking_at(self, given: Given) -> Self:
+        """A copy to ask for the loss of a stack that is given these series."""
+        asked = copy.copy(self)
+        asked._given = given
+        return asked
+
+    def _end(
+        self, begun: Self, network: ClassifierNetwork, classes: NDArray[Any], told: dict[str, Any]
+    ) -> None:
+        """Become what ``begun`` is after training."""
+        history = {"loss": told["loss"], "seconds": {"training": told["seconds"]}}
+        n_iter, encoder = len(told["loss"]), network.encoder
+        self._become(replace(begun._so_far(), module=encoder, n_iter=n_iter, history=history))
+        self.network_, self.classes_ = network, classes
 
     def _n_steps(self, size: int, n_series: int) -> int:
         return 0  # without labels there is nothing to learn
@@ -218,39 +237,33 @@ def _fit_stack(
     callbacks: Sequence[Callback] = (),
 ) -> None:
     """Train models that can be stacked, with equally many labels of as many classes each."""
-    lead = models[0]
-    refuse_empty(lead, X)
-    for model in models:
-        model.network_ = None
-        model._begin(X, checkpoint)
+    refuse_empty(models[0], X)
+    begun = [model._begun(X, checkpoint) for model in models]
+    lead = begun[0]
     codes = np.stack([own.codes for own in labels])  # (R, N)
     seen = lead._seen(X)
     if lead.mask_padding:
         seen = seen[..., : max(2, int(series_lengths(seen).max()))]
     x = torch.as_tensor(seen, dtype=lead._dtype(), device=torch.device(lead.device_))
-    seeds = [phase_seed(model.seed_, 1) for model in models]
+    seeds = [phase_seed(model.seed_, 1) for model in begun]
     networks = [
         _new_network(model, X, len(own.classes), seed)
-        for model, own, seed in zip(models, labels, seeds, strict=True)
+        for model, own, seed in zip(begun, labels, seeds, strict=True)
     ]
     network = networks[0] if len(models) == 1 else stacked(networks)
-    asked = speaker(models)
-    phase = _phase(asked, models, seen, x, codes, seeds)
     folder = None if checkpoint is None else Path(checkpoint)
     n_drawn = max(1, round(lead.labelled_share * min(lead.batch_size, len(x))))
     shown = np.stack([np.flatnonzero(each >= 0) for each in codes])  # (R, N')
     known = np.take_along_axis(codes, shown, axis=1)
     rows, classes = (torch.as_tensor(each, device=x.device) for each in (shown, known))
-    asked._given = Given(x[rows], classes, n_drawn, phase.n_steps)
+    given = Given(x[rows], classes, n_drawn, lead._n_training_steps(x))
+    asked = speaker(begun)._looking_at(given)
+    phase = _phase(asked, begun, seen, x, codes, seeds)
     facts = run_phase(phase, network, folder, progress=lead.progress, callbacks=callbacks)
-    for r, model in enumerate(models):
+    for r, (model, own, told) in enumerate(zip(models, labels, facts, strict=True)):
         alone = network if len(models) == 1 else one_of(network, r).eval()
-        model.network_ = asked._trained(alone, len(facts[r]["loss"]))
-    for model, own, told in zip(models, labels, facts, strict=True):
-        assert model.network_ is not None
-        model.module_, model.classes_ = model.network_.encoder, own.classes
-        model.n_iter_ = len(told["loss"])
-        model.history_ = {"loss": told["loss"], "seconds": {"training": told["seconds"]}}
+        classifier = asked._trained(alone, len(told["loss"]))
+        model._end(begun[r], classifier, own.classes, told)
 
 
 def _phase(
@@ -266,7 +279,7 @@ def _phase(
     ``asked`` says the loss for all models.
     """
     lead = models[0]
-    n_steps = lead._n_training_steps(x)
+    n_steps = asked._given.n_steps
     soft = [model for model in models if isinstance(model, SoftLearner)]
     if len(x) == 1 or all(model.tau_instance is None for model in soft):
         soft = []
