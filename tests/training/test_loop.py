@@ -8,7 +8,7 @@ import torch
 from softclt import CoST, TS2Vec
 from softclt.data import waves
 from softclt.training import fit_loop
-from softclt.training.loop import Course
+from softclt.training.course import Course
 
 PLAIN = {"temporal": None, "lam": 0.5, "seeds": [0], "layout": lambda length, step: length}
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "random_state": 0}

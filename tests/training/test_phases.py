@@ -11,7 +11,7 @@ from softclt.encoders import Encoder
 from softclt.encoders.stacked import Linear
 from softclt.training import loop
 from softclt.training.checkpoint import CheckpointError
-from softclt.training.loop import Course
+from softclt.training.course import Course
 from softclt.training.phases import Phase, PhaseMissingError, run_phase
 
 

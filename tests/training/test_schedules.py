@@ -8,7 +8,7 @@ from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LinearLR, Se
 from softclt import TS2Vec, fit_many
 from softclt.methods.learner import RepresentationLearner
 from softclt.training import fit_loop, loop
-from softclt.training.loop import Course
+from softclt.training.course import Course
 from softclt.training.schedules import LearningRates, schedules
 
 SMALL = {"output_dims": 6, "hidden_dims": 4, "depth": 2, "batch_size": 4, "device": "cpu"}

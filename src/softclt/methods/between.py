@@ -18,8 +18,8 @@ from softclt.identity import settings_key
 from softclt.methods.feeding import feed_distances
 from softclt.methods.prepared import Series
 from softclt.methods.weights import BatchWeights
+from softclt.training.course import Weights
 from softclt.training.feed import Feed
-from softclt.training.loop import Weights
 from softclt.training.neighbours import NeighbourRows
 from softclt.validation import Floats32, check_distances
 

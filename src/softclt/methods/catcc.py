@@ -38,7 +38,7 @@ from softclt.methods.tstcc import TSTCC
 from softclt.methods.weights import stacked_temporal
 from softclt.training import Batch, Callback, StepDraws, Stream, TrainingState
 from softclt.training.checkpoint import TrainingStopped
-from softclt.training.loop import Course
+from softclt.training.course import Course
 from softclt.training.phases import Phase, check_ended, phase_folder, run_phase
 from softclt.training.randomness import own_draws, torch_seed
 from softclt.validation import (

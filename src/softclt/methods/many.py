@@ -31,10 +31,11 @@ from softclt.training.checkpoint import (
     kept_seeds,
     stack_files,
 )
+from softclt.training.course import Course
 from softclt.training.distributed import Group, current_group
 from softclt.training.feed import Feed
 from softclt.training.history import History
-from softclt.training.loop import Course, fit_loop
+from softclt.training.loop import fit_loop
 from softclt.training.schedules import LearningRates
 from softclt.training.state import TrainingState, split_state, stack_states
 from softclt.validation import (

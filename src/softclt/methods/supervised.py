@@ -19,7 +19,7 @@ from softclt.methods.head import ClassifierNetwork
 from softclt.methods.learner import RepresentationLearner
 from softclt.methods.stacks import chunks
 from softclt.training import Batch, Callback, StepDraws
-from softclt.training.loop import Course
+from softclt.training.course import Course
 from softclt.training.phases import Phase, run_phase
 from softclt.training.randomness import Stream, own_draws, torch_seed
 from softclt.validation import Floats, Floats32, Floats64, Ints, series_lengths

@@ -14,9 +14,10 @@ from softclt.data.dataset import fingerprint
 from softclt.encoders import Encoder
 from softclt.training.callbacks import Callback
 from softclt.training.checkpoint import Checkpoint, alone, has_ended
+from softclt.training.course import Course
 from softclt.training.distributed import current_group
 from softclt.training.history import History
-from softclt.training.loop import Course, fit_loop
+from softclt.training.loop import fit_loop
 from softclt.training.schedules import CONSTANT, LearningRates
 from softclt.training.state import NewOptimizer, TrainingState, new_state
 

@@ -30,7 +30,7 @@ from softclt.methods.soft import SoftLearner
 from softclt.methods.stacks import chunks, speaker, stackable
 from softclt.methods.supervised import LEAST_STEPS, new_classifier, phase_seed
 from softclt.training import Callback, StepDraws, Stream, TrainingState
-from softclt.training.loop import Course
+from softclt.training.course import Course
 from softclt.training.phases import Phase, phase_folder, run_phase
 from softclt.training.randomness import own_draws, torch_seed
 from softclt.validation import (
