@@ -48,6 +48,13 @@ def test_each_recipe_runs(block, registries_as_before, tmp_path, monkeypatch):
     run_in(tmp_path, block)
 
 
+def test_a_method_is_forty_lines_and_no_line_of_the_guide_is_too_long():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (method,) = [b for b in blocks("CONTRIBUTING.md", "python") if "@methods.register" in b]
+    assert len(method.splitlines()) <= 40
+    assert [line for line in text.splitlines() if len(line) > 100] == []
+
+
 @pytest.mark.parametrize("block", blocks("README.md", "python"), ids=title)
 def test_each_story_of_the_readme_runs(block, tmp_path, monkeypatch):
     pytest.importorskip("aeon", reason="the stories use sample data of the `data` extra")

@@ -7,7 +7,7 @@ import torch
 import softclt
 from softclt import TS2Vec, pairwise_distance
 from softclt.distances import batches
-from softclt.methods import many
+from softclt.methods import between
 
 SMALL = {
     "output_dims": 6,
@@ -95,7 +95,7 @@ def test_auto_counts_the_steps_that_are_planned(series, monkeypatch):
 
 @pytest.mark.parametrize("hard", [{"tau_instance": None}, {"instance_assignment": "hard"}], ids=str)
 def test_nothing_is_computed_where_the_instance_part_is_hard(series, hard, monkeypatch):
-    monkeypatch.setattr(many, "BatchDistances", lambda *_, **__: pytest.fail("computed"))
+    monkeypatch.setattr(between, "BatchDistances", lambda *_, **__: pytest.fail("computed"))
     history = fitted(series, "lazy", **hard).history_
     assert history["distance_mode"] is None
     assert history["distances"] is None

@@ -27,7 +27,7 @@ from softclt.methods.learner import RepresentationLearner, methods
 from softclt.methods.many import fit_many
 from softclt.methods.prepared import refuse_empty
 from softclt.methods.signature import with_parameters_of
-from softclt.methods.stacks import chunks, speaker, stackable
+from softclt.methods.stacks import chunks, course_of, speaker, stackable
 from softclt.methods.supervised import (
     Lesson,
     class_probabilities,
@@ -35,10 +35,8 @@ from softclt.methods.supervised import (
     phase_seed,
 )
 from softclt.methods.tstcc import TSTCC
-from softclt.methods.weights import stacked_temporal
 from softclt.training import Batch, Callback, StepDraws, Stream, TrainingState
 from softclt.training.checkpoint import TrainingStopped
-from softclt.training.course import Course
 from softclt.training.phases import Phase, check_ended, phase_folder, run_phase
 from softclt.training.randomness import own_draws, torch_seed
 from softclt.validation import (
@@ -334,19 +332,11 @@ def _class_aware(
     n_steps = lead._n_steps(seen.size, len(seen))
 
     soft = any(model._is_soft_between_series() for model in models) and len(seen) > 1
-    shares = [model._instance_share() for model in models]
     codes = np.stack([model.pseudo_labels_ for model in models])
-    task = Course(
+    task = replace(
+        course_of(models, x, seeds),
         objective=speaker(models)._class_aware_loss,
-        x=x,
         weights=late_weights(models, seen, call.distances, n_steps, x) if soft else None,
-        temporal=stacked_temporal([model._temporal_weights(x) for model in models]),
-        lam=shares[0] if len(set(shares)) == 1 else x.new_tensor(shares),
-        seeds=seeds,
-        batch_size=lead.batch_size,
-        max_length=lead.max_train_length,
-        layout=lead._layout,
-        precision=lead.precision,
         labels=torch.as_tensor(codes, device=x.device),
     )
     given = None if call.distances is None else fingerprint(call.distances)

@@ -5,7 +5,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -21,8 +21,8 @@ from softclt.identity import settings_key
 from softclt.methods.between import Distances, distances_of, key_of_distances, neighbour_rows
 from softclt.methods.fitted import Fitted
 from softclt.methods.prepared import Seen, Series, on_device, prepare
-from softclt.methods.stacks import chunks, speaker, stackable
-from softclt.methods.weights import BatchWeights, stacked_temporal
+from softclt.methods.stacks import chunks, course_of, stackable
+from softclt.methods.weights import BatchWeights
 from softclt.training.callbacks import Callback
 from softclt.training.checkpoint import (
     Checkpoint,
@@ -215,18 +215,9 @@ def _course(
     weights = None
     if between is not None and any(model._is_soft_between_series() for model in models):
         weights = BatchWeights(between, [model._instance_weights for model in models], x.dtype)
-    shares = [model._instance_share() for model in models]
-    return Course(
-        objective=speaker(models)._loss,
-        x=x,
+    return replace(
+        course_of(models, x, seeds),
         weights=weights,
-        temporal=stacked_temporal([model._temporal_weights(x) for model in models]),
-        lam=shares[0] if len(set(shares)) == 1 else x.new_tensor(shares),
-        seeds=seeds,
-        batch_size=lead.batch_size,
-        max_length=lead.max_train_length,
-        layout=lead._layout,
-        precision=lead.precision,
         rates=rates,
         group=call.group,
         feed=seen.feed,

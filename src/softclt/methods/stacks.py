@@ -1,10 +1,14 @@
-"""Which models can take their steps side by side, and how many at a time."""
+"""Which models can take their steps side by side, how many at a time, and what they learn."""
 
 import copy
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from torch import Tensor
+
 from softclt.identity import settings_key
+from softclt.methods.weights import stacked_temporal
+from softclt.training.course import Course
 
 if TYPE_CHECKING:
     from softclt.methods.learner import RepresentationLearner
@@ -44,6 +48,24 @@ def speaker(models: Sequence[Model]) -> Model:
         if len({settings_key(getattr(model, name)) for model in models}) > 1:
             delattr(one, name)
     return one
+
+
+def course_of(models: Sequence[Model], x: Tensor, seeds: Sequence[int]) -> Course:
+    """What a stack learns from series x on their device, by its own loss; weights are added."""
+    lead = models[0]
+    shares = [model._instance_share() for model in models]
+    return Course(
+        objective=speaker(models)._loss,
+        x=x,
+        weights=None,
+        temporal=stacked_temporal([model._temporal_weights(x) for model in models]),
+        lam=shares[0] if len(set(shares)) == 1 else x.new_tensor(shares),
+        seeds=seeds,
+        batch_size=lead.batch_size,
+        max_length=lead.max_train_length,
+        layout=lead._layout,
+        precision=lead.precision,
+    )
 
 
 def chunks(items: Sequence[int], size: int) -> Iterator[Sequence[int]]:

@@ -27,10 +27,9 @@ from softclt.methods.prepared import refuse_empty
 from softclt.methods.rivals.rival import Rival
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.soft import SoftLearner
-from softclt.methods.stacks import chunks, speaker, stackable
+from softclt.methods.stacks import chunks, course_of, speaker, stackable
 from softclt.methods.supervised import LEAST_STEPS, new_classifier, phase_seed
 from softclt.training import Callback, StepDraws, Stream, TrainingState
-from softclt.training.course import Course
 from softclt.training.phases import Phase, phase_folder, run_phase
 from softclt.training.randomness import own_draws, torch_seed
 from softclt.validation import (
@@ -283,16 +282,11 @@ def _phase(
     soft = [model for model in models if isinstance(model, SoftLearner)]
     if len(x) == 1 or all(model.tau_instance is None for model in soft):
         soft = []
-    task = Course(
+    task = replace(
+        course_of(models, x, seeds),
         objective=asked._loss,
-        x=x,
         weights=late_weights(soft, seen, None, n_steps, x) if soft else None,
-        temporal=None,
-        seeds=seeds,
-        batch_size=lead.batch_size,
         max_length=x.shape[-1],
-        layout=lead._layout,
-        precision=lead.precision,
     )
     run = lead.get_params(deep=False) | {"data": fingerprint(seen, codes[0])}
     for name in ("progress", "random_state", "unlabelled", "warm_start"):
