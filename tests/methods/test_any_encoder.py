@@ -26,11 +26,25 @@ class Convolutions(nn.Module):
         return self.gain * self.last(self.norm(self.first(x)).relu()).transpose(1, 2)
 
 
-class ByChannel(nn.Module):
+class ByChannel(Convolutions):
     """Forgets to put time before the embedding."""
 
     def forward(self, x):
-        return x.repeat(1, 5, 1)
+        return super().forward(x).transpose(1, 2)
+
+
+class InPairs(Convolutions):
+    """Has a vector for each step of an even number of them."""
+
+    def forward(self, x):
+        return super().forward(x)[:, : x.shape[-1] // 2 * 2]
+
+
+class LongOnes(Convolutions):
+    """Forgets a step of series that are shorter than those it is tried with."""
+
+    def forward(self, x):
+        return super().forward(x)[:, : None if x.shape[-1] > 30 else -1]
 
 
 X = np.random.default_rng(0).normal(size=(10, 1, 40)).astype(np.float32)
@@ -174,10 +188,13 @@ def test_a_checkpoint_goes_on_with_the_same_module_and_refuses_another(tmp_path)
 @pytest.mark.parametrize(
     ("encoder", "message"),
     [
-        (ByChannel(), r"makes shape \(2, 5, 64\).*expected \(B, T, M\)"),
+        (ByChannel(), r"makes shape \(2, 6, 64\).*expected \(B, T, M\)"),
         (Convolutions(n_channels=3), r"cannot take series of shape .*\(2, 1, 64\)"),
         (nn.LSTM(64, 5), "makes a tuple"),
+        (InPairs(), r"makes shape \(2, 36, 6\).*expected \(B, T, M\) = \(2, 37, M\)"),
+        (LongOnes(), r"LongOnes makes \d+ vectors of series of \d+ steps"),
         ("resnet", "expected a torch module"),
+        (nn.Identity(), "Identity has no parameters"),
     ],
 )
 def test_what_does_not_fit_is_told_before_the_first_step(encoder, message):

@@ -11,6 +11,7 @@ from torch.func import functional_call, vmap
 from softclt.encoders.encoder import Encoder, Piece
 
 TRIED = 2, 64  # series and steps of the batch that a module is tried with
+_ANOTHER = 37  # and steps of a second one: a module has to work for any number
 
 
 class ForeignEncoder(Encoder):
@@ -71,6 +72,11 @@ class ForeignEncoder(Encoder):
         if self.n_models > 1:
             return _side_by_side(self.module, x)
         z: Tensor = self.module(x.reshape(-1, *x.shape[-2:]))
+        if z.shape[-2] != x.shape[-1]:
+            raise ValueError(
+                f"encoder {type(self.module).__name__} makes {z.shape[-2]} vectors of series of "
+                f"{x.shape[-1]} steps; expected one for each step"
+            )
         return z.reshape(*x.shape[:-2], *z.shape[-2:])
 
     def all_layers(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
@@ -99,7 +105,12 @@ def _side_by_side(stack: nn.Module, x: Tensor) -> Tensor:
 
 def embedding_size(module: nn.Module, n_channels: int) -> int:
     """M of a module, or an error that says what it makes of series of so many channels."""
-    b, t = TRIED
+    size = _tried(module, n_channels, *TRIED)
+    _tried(module, n_channels, TRIED[0], _ANOTHER)
+    return size
+
+
+def _tried(module: nn.Module, n_channels: int, b: int, t: int) -> int:
     like = next(module.parameters(), torch.zeros(()))
     x = torch.zeros(b, n_channels, t, dtype=like.dtype, device=like.device)
     name, trained = type(module).__name__, module.training

@@ -83,6 +83,9 @@ class TS2Vec(SoftAtAllLevels):
         check_range(self.depth, "depth", 0, MOST_BLOCKS)
         if not isinstance(self.encoder, nn.Module | None):
             raise ValueError(f"encoder is {self.encoder!r}; expected a torch module, or None")
+        if self.encoder is not None and next(self.encoder.parameters(), None) is None:
+            name = type(self.encoder).__name__
+            raise ValueError(f"encoder {name} has no parameters, so there is nothing to train")
 
     def _build(self, n_channels: int) -> Encoder:
         if self.encoder is not None:
