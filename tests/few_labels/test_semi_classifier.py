@@ -269,3 +269,16 @@ def test_scikit_learns_own_checks_pass():
     assert not failed
     expected = {r["check_name"] for r in results if r["status"] == "xfail"}
     assert expected == set(EXPECTED_FAILURES)
+
+
+def test_a_fit_that_fails_leaves_a_fitted_one_as_it_was(series, y, monkeypatch):
+    fitted = model().fit(series, y)
+    before = fitted.predict(series)
+
+    def fail(*args, **kwargs):
+        raise RuntimeError("in the middle")
+
+    monkeypatch.setattr("softclt.few_labels.classifier.fit_many", fail)
+    with pytest.raises(RuntimeError, match="in the middle"):
+        fitted.fit(series, np.where(y == 5, 4, y))
+    np.testing.assert_array_equal(fitted.predict(series), before)

@@ -240,3 +240,18 @@ def test_a_channel_without_values_is_refused_in_words():
     X[1, 0] = np.nan
     with pytest.raises(ValueError, match="series 1 of X has no step at which all its channels"):
         forecaster().fit(X)
+
+
+def test_a_fit_that_fails_leaves_a_fitted_one_as_it_was(monkeypatch):
+    X, times = daily()
+    fitted = forecaster().fit(X, times=times)
+    before = fitted.predict(), fitted.future_times()
+
+    def fail(*args, **kwargs):
+        raise RuntimeError("in the middle")
+
+    monkeypatch.setattr("softclt.forecasting.forecaster.forecast_channel", fail)
+    with pytest.raises(RuntimeError, match="in the middle"):
+        fitted.fit(daily(days=40, n_series=2)[0])
+    np.testing.assert_array_equal(fitted.predict(), before[0])
+    np.testing.assert_array_equal(fitted.future_times(), before[1])

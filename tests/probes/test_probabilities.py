@@ -37,4 +37,16 @@ def test_confidence_of_an_svm_tells_right_from_wrong_better_than_its_won_pairs(b
     ours = ranked(probe_probabilities(probe, R[1::2]))
     assert ours > 0.7
     assert ours > ranked(np.exp(class_scores(probe, R[1::2])))
-    assert probe.decision_function_shape == "ovr"  # as it was
+
+
+def test_a_probe_that_is_asked_stays_as_it_is_all_the_time(blobs, monkeypatch):
+    R, codes = blobs
+    probe = probes["svm"](R, codes)
+
+    def written(self, name, value):
+        if self is probe:
+            pytest.fail(f"{name} was written, while another thread may ask")
+        object.__setattr__(self, name, value)
+
+    monkeypatch.setattr(type(probe), "__setattr__", written)
+    assert probe_probabilities(probe, R).shape == (240, 4)

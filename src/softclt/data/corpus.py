@@ -6,7 +6,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ class Corpus:
         return f"Corpus({len(self.names)} sets, {n} series of {t} steps)"
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Part:
     """A set: as the encoder sees it, ``(N, 1, T)``, and as it is compared with test series."""
 
@@ -197,8 +197,7 @@ def _real(asked: Mapping[str, Any]) -> Corpus:
     if (patterns := asked.get("not_in_tests_of")) and parts:
         seen = _tests(_named(patterns, []))
         n_before = sum(len(part.x) for part in parts)
-        for part in parts:
-            part.x = part.x[~_is_among(part.compared, seen)]
+        parts = [replace(part, x=part.x[~_is_among(part.compared, seen)]) for part in parts]
         dropped = n_before - sum(len(part.x) for part in parts)
         parts = [part for part in parts if len(part.x)]
     manifest = {

@@ -125,7 +125,7 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         check_choice(self.classifier, CLASSIFIERS, "classifier")
         if self.label_iter is not None:
             check_range(self.label_iter, "label_iter", 0)
-        named = self._named_classes(labels)
+        self._check_classes(labels)
         learner = self._new_learner()
         if self.label_iter is not None and isinstance(learner, LabelLearner):
             if "label_iter" not in learner.get_params():
@@ -134,9 +134,6 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
                     "steps; leave label_iter out, and set its max_iter or max_epochs"
                 )
             learner.set_params(label_iter=self.label_iter)
-        self.network_, self.probe_, self.probe_kind_, self.shown_ = None, None, None, None
-        self.classes_, self.labelled_ = named, labels.known
-        self._columns = np.searchsorted(named, labels.classes)
         return learner
 
     def _lesson(self, learner: RepresentationLearner, folder: Path | None) -> Lesson | None:
@@ -161,15 +158,20 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         labels: PartialLabels,
     ) -> None:
         """Keep a learner that has learned, with the network that classifies; or make a probe."""
+        probe, kind, shown = None, None, None
         if network is not None:
             learner._encode_by(network.encoder)
         elif isinstance(learner, LabelLearner) and self._kind(learner) == OWN:
             network = learner.network_
         else:
-            self.probe_kind_ = self._kind(learner)
-            self.shown_ = learner.transform(X[labels.known]), labels.codes[labels.known]
-            self.probe_ = probes[self.probe_kind_](*self.shown_)
+            kind = self._kind(learner)
+            shown = learner.transform(X[labels.known]), labels.codes[labels.known]
+            probe = probes[kind](*shown)
+        named = labels.classes if self.classes is None else np.unique(np.asarray(self.classes))
+        self.classes_, self.labelled_ = named, labels.known
+        self._columns = np.searchsorted(named, labels.classes)
         self.network_, self.encoder_ = network, learner
+        self.probe_, self.probe_kind_, self.shown_ = probe, kind, shown
         self.n_features_in_ = learner.n_features_in_
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -268,10 +270,10 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         own: str = methods.tags(methods.name_of(type(learner))).get("classifier", "svm")
         return own
 
-    def _named_classes(self, labels: PartialLabels) -> NDArray[Any]:
-        """All classes that there are, sorted; a warning for those without a label."""
+    def _check_classes(self, labels: PartialLabels) -> None:
+        """Refuse labels of no class; a warning for classes without a label."""
         if self.classes is None:
-            return labels.classes
+            return
         named = np.unique(np.asarray(self.classes))
         strange = np.setdiff1d(labels.classes, named)
         if len(strange):
@@ -287,7 +289,6 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
                 UserWarning,
                 stacklevel=5,  # whoever called fit
             )
-        return named
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,5 +1,6 @@
 """Forecasts beyond the end of series, with intervals, as a scikit-learn estimator."""
 
+import copy
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -114,6 +115,12 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
                 calendar features. Where steps are not evenly spaced, the model's soft temporal
                 weights go by the time between them; a forecast is of steps of the median gap.
         """
+        fitted = copy.copy(self)  # after an error all is as it was
+        fitted._fit(X, y, times)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _fit(self, X: Any, y: Any, times: Any) -> None:
         self._check_parameters()
         X = np.asarray(check_series(X, min_length=2), np.float64)
         check_ignored_labels(y, len(X))
@@ -144,7 +151,6 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self._errors_ = np.stack([one.errors for one in found])  # (D, H, rows)
         self.validation_ = {"mae": float(np.mean([one.mae for one in found]))}
         self.validation_ |= self._naive_errors(scaled, embedded[1].some(CALIBRATION_ROWS).rows)
-        return self
 
     def predict(self, horizon: int | None = None) -> Floats64:
         """The steps after the end of each series, ``(N, D, H)``, in the units of X.

@@ -1,5 +1,6 @@
 """Classifiers on the embeddings of a few series, and how likely they say each class is."""
 
+import copy
 from itertools import combinations
 from typing import Any
 
@@ -33,12 +34,9 @@ def _of_pairs(svm: SVC, R: Floats) -> Floats64:
     look equally sure; margins tell more. Where they would have another class first than the pairs
     won, which are right more often, the two change places.
     """
-    shape = svm.decision_function_shape
-    try:
-        svm.decision_function_shape = "ovo"
-        margins = svm.decision_function(R)  # (N, L (L - 1) / 2)
-    finally:
-        svm.decision_function_shape = shape
+    of_pairs = copy.copy(svm)  # the same machine: the given one may be asked by other threads
+    of_pairs.decision_function_shape = "ovo"
+    margins = of_pairs.decision_function(R)  # (N, L (L - 1) / 2)
     n_classes = len(svm.classes_)
     sums = np.zeros((len(R), n_classes))
     for margin, (first, second) in zip(margins.T, combinations(range(n_classes), 2), strict=True):
