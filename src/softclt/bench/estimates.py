@@ -111,7 +111,17 @@ def training_words(model: Any, shape: tuple[int, ...]) -> str:
     n, d, t = shape
     if not hasattr(model, "max_iter"):
         return ""
-    facts = SetFacts("", "", "", n, 0, d, t, False, {})
+    facts = SetFacts(
+        asked="",
+        name="",
+        fingerprint="",
+        n_train=n,
+        n_test=0,
+        n_channels=d,
+        length=t,
+        varying=False,
+        groups={},
+    )
     kind = find_device(getattr(model, "device", "auto")).type
     seconds = _training(model, facts, kind)
     if seconds > _WORTH:

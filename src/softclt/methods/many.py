@@ -99,7 +99,17 @@ def fit_many(
         check_ignored_labels(y, _n_series(X))
     files, processes = stack_files(checkpoint), current_group()
     with ExitStack() as locks:
-        call = _Call(X, distances, times, files, tuple(callbacks), processes, numbers, title, locks)
+        call = _Call(
+            X=X,
+            distances=distances,
+            times=times,
+            files=files,
+            callbacks=tuple(callbacks),
+            group=processes,
+            numbers=numbers,
+            title=title,
+            locks=locks,
+        )
         for group in stackable(models):
             _fit_group(group, call)
     return models

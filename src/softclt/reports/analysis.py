@@ -195,16 +195,16 @@ class Analysis:
         whole = overall(list(pairs.values()))
         wins, ties, losses = wins_ties_losses(values, self.metric.lower_is_better)
         return Difference(
-            row,
-            control,
-            by_set,
-            whole.mean,
-            whole.spread,
-            low,
-            high,
-            wins,
-            ties,
-            losses,
+            row=row,
+            control=control,
+            by_set=by_set,
+            mean=whole.mean,
+            spread=whole.spread,
+            low=low,
+            high=high,
+            wins=wins,
+            ties=ties,
+            losses=losses,
             own_mean=_mean_of_pairs(row, pairs),
             control_mean=_mean_of_pairs(control, pairs),
         )

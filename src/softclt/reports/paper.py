@@ -44,14 +44,14 @@ def _tables() -> dict[str, tuple[Printed, ...]]:
         unit = 100 if Metric(metric).percent else 1
         for value in table["values"]:
             entry = Printed(
-                table["name"],
-                value["row"],
-                value["value"] / unit,
-                table["sets"],
-                content["tau"][value["tau"]],
-                tuple(value["ours"]),
-                metric,
-                group,
+                table=table["name"],
+                row=value["row"],
+                value=value["value"] / unit,
+                sets=table["sets"],
+                tau=content["tau"][value["tau"]],
+                ours=tuple(value["ours"]),
+                metric=metric,
+                group=group,
             )
             for suite in table["suites"]:
                 found.setdefault(suite, []).append(entry)

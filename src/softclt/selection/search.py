@@ -143,14 +143,14 @@ def select(
         )
     check_choice(search, ("grid", "optuna"), "search")
     comparison = Comparison(
-        model,
-        check_series(X, min_length=2),
-        y,
-        strategy,
-        probe,
-        _seeds(seeds, model.random_state if random_state is None else random_state),
-        distances,
-        progress,
+        model=model,
+        X=check_series(X, min_length=2),
+        y=y,
+        strategy=strategy,
+        probe=probe,
+        seeds=_seeds(seeds, model.random_state if random_state is None else random_state),
+        distances=distances,
+        progress=progress,
     )
     comparison.check()
     if strategy == "default":

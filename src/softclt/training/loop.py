@@ -266,16 +266,16 @@ class _Stepper:
             if times is not None:
                 times = augment.take_steps(times[..., None, :], each, course.max_length)[..., 0, :]
         return Batch(
-            x,
-            mask,
-            index,
-            start,
-            self.weights,
-            course.temporal,
-            course.lam,
-            course.group,
-            times,
-            labels,
+            x=x,
+            mask=mask,
+            index=index,
+            start=start,
+            weights=self.weights,
+            temporal=course.temporal,
+            lam=course.lam,
+            group=course.group,
+            times=times,
+            labels=labels,
         )
 
     @torch.no_grad()
