@@ -13,12 +13,14 @@ _HOMES = {
     "CoST": "softclt.methods",
     "EmbeddingEnsemble": "softclt.methods",
     "Forecaster": "softclt.forecasting",
+    "OnnxModel": "softclt.export",
     "SemiSupervisedClassifier": "softclt.few_labels",
     "SoftContrastiveLoss": "softclt.losses",
     "SoftInstanceLoss": "softclt.losses",
     "SoftTemporalLoss": "softclt.losses",
     "TS2Vec": "softclt.methods",
     "TSTCC": "softclt.methods",
+    "export_onnx": "softclt.export",
     "fit_many": "softclt.methods",
     "load_model": "softclt.methods",
     "load_pretrained": "softclt.methods",
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
     from softclt.data import load as load
     from softclt.distances import BatchDistances as BatchDistances
     from softclt.distances import pairwise_distance as pairwise_distance
+    from softclt.export import OnnxModel as OnnxModel
+    from softclt.export import export_onnx as export_onnx
     from softclt.few_labels import SemiSupervisedClassifier as SemiSupervisedClassifier
     from softclt.forecasting import Forecaster as Forecaster
     from softclt.losses import SoftContrastiveLoss as SoftContrastiveLoss

@@ -13,6 +13,7 @@ from softclt.cli.detect import detect
 from softclt.cli.distances import distances
 from softclt.cli.errors import Commands, show_tracebacks
 from softclt.cli.explore import explore
+from softclt.cli.export import export
 from softclt.cli.figures import figures
 from softclt.cli.forecast import forecast
 from softclt.cli.listing import list_names
@@ -100,8 +101,17 @@ app.command(
         "softclt embed model/ sales.csv --id store --time day --out emb.parquet",
         "softclt embed model/ series.npz --out steps.npz --level timestamp --causal",
         "softclt embed model/ long.csv --out windows.csv --level window --window 24",
+        "softclt embed model.onnx sales.csv --id store --time day --out emb.parquet",
     ),
 )(embed)
+app.command(
+    short_help="Write a model as an ONNX file, which runs without torch.",
+    epilog=examples(
+        "softclt export base --out base.onnx",
+        "softclt export model/ --out model.onnx --force",
+        "softclt embed base.onnx sales.csv --id store --time day --out emb.parquet",
+    ),
+)(export)
 app.command(
     short_help="Look around in an embedding: a page for the browser.",
     epilog=examples(
@@ -112,7 +122,7 @@ app.command(
 )(explore)
 app.command(
     short_help="See what a model is and where it comes from.",
-    epilog=examples("softclt info model/", "softclt info model/ --json"),
+    epilog=examples("softclt info model/", "softclt info base.onnx", "softclt info model/ --json"),
 )(info)
 app.command(
     short_help="Score a method on data with labels, over seeds.",

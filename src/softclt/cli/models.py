@@ -8,6 +8,7 @@ import typer
 
 from softclt.cli import options
 from softclt.cli.errors import about
+from softclt.cli.export import open_onnx
 from softclt.cli.output import (
     Output,
     check_outputs,
@@ -118,7 +119,7 @@ def fit(
 
 @options.reads_tables
 def embed(
-    model: options.Model,
+    model: options.Embedder,
     data: options.Data,
     out: Annotated[Path, typer.Option(help="File to write: .parquet, .csv or .npz.")],
     level: Annotated[
@@ -144,7 +145,9 @@ def embed(
     """You have a model and series in a file: write their embeddings as a table, ids kept."""
     check_outputs(Output(out, (".parquet", ".csv", ".npz")), force=force, reads=[data])
     encode_options = _encode_options(level, window, stride) | {"causal": causal, "context": context}
-    check_model(model)
+    learner: Any = open_onnx(model, level, causal)
+    if learner is None:
+        check_model(model)
 
     from softclt.data import read_series
     from softclt.data.sources import open_if_large
@@ -155,13 +158,18 @@ def embed(
         series = read_series(data, split=split, **columns)
         X = series.X
 
-    from softclt.bench.estimates import embedding_words
-    from softclt.methods import load_model
+    if learner is not None:
+        note(f"embedding {_shape(X)} of {data} with {model}, without torch")
+        with about(data):
+            embeddings = learner.transform(X)
+    else:
+        from softclt.bench.estimates import embedding_words
+        from softclt.methods import load_model
 
-    learner = load_model(model)
-    note(f"embedding {_shape(X)} of {data} with {model}{embedding_words(learner, X.shape)}")
-    with about(data), working("embedding"):
-        embeddings = learner.encode(X, **encode_options)  # (N, M) or (N, steps, M)
+        learner = load_model(model)
+        note(f"embedding {_shape(X)} of {data} with {model}{embedding_words(learner, X.shape)}")
+        with about(data), working("embedding"):
+            embeddings = learner.encode(X, **encode_options)  # (N, M) or (N, steps, M)
     ids = X.ids() if series is None else series.ids  # those of a source are known by now
     times = None if series is None else series.times
     if out.suffix == ".npz":
@@ -174,8 +182,14 @@ def embed(
         print_json({"out": str(out), "level": level, "shape": list(embeddings.shape)})
 
 
-def info(model: options.Model, as_json: options.Json = False) -> None:
+def info(model: options.Embedder, as_json: options.Json = False) -> None:
     """You were given a model: see its method, parameters, data and versions."""
+    if (exported := open_onnx(model)) is not None:
+        kept = {
+            key.removeprefix("softclt."): value for key, value in sorted(exported.facts.items())
+        }
+        _print_facts({"file": str(model), **kept}, as_json)
+        return
     from softclt import pretrained
     from softclt.persistence import read_model
 
@@ -195,6 +209,10 @@ def info(model: options.Model, as_json: options.Json = False) -> None:
         "params": config["params"],
         "versions": config.get("versions", {}),
     }
+    _print_facts(facts, as_json)
+
+
+def _print_facts(facts: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return

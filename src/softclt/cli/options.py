@@ -23,6 +23,14 @@ Model = Annotated[
         help="Folder that 'softclt fit' wrote, or a name of 'softclt list models'.",
     ),
 ]
+Embedder = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="Folder that 'softclt fit' wrote, a name of 'softclt list models', or a file that "
+        "'softclt export' wrote.",
+    ),
+]
 Trained = Annotated[
     Path | None,
     typer.Option(help="Folder that 'softclt fit' wrote, instead of learning here."),

@@ -32,6 +32,10 @@ _EXTRAS = {
     "jinja2": "a page needs jinja2: pip install 'softclt[report]'",
     "umap": "this projection needs umap-learn: pip install umap-learn",
     "ray": "Ray is not installed: pip install 'softclt[ray]'",
+    **dict.fromkeys(
+        ("onnx", "onnxscript", "onnxruntime"),
+        "ONNX files need onnx, onnxscript and onnxruntime: pip install 'softclt[export]'",
+    ),
     "aeon": "the sample data need aeon: pip install 'softclt[data]'",
 }
 _NEEDED_FOR = dict.fromkeys(PICTURE_SUFFIXES, "matplotlib") | {".parquet": "pyarrow"}

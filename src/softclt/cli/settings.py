@@ -72,6 +72,11 @@ def check_model(
         pass
     elif model.is_dir():
         raise FileNotFoundError(f"{model} is not a model folder: config.json is missing")
+    elif model.suffix == ".onnx":
+        raise ValueError(
+            f"{model} is an ONNX file, which 'softclt embed' takes; this needs the model that it "
+            "was exported from"
+        )
     elif len(model.parts) > 1 or model.suffix:
         raise FileNotFoundError(f"{model} is not a model folder: there is no such folder")
     else:

@@ -34,7 +34,7 @@ class TrendHeads(nn.Module):
         """The last S steps of ``(R, reach + S, B, n_in)``, as ``(R, S, B, n_out)``."""
         n_steps, b = z.shape[1] - self.reach, z.shape[2]
         bias = torch.stack(list(self.biases)).mean(dim=0)
-        z, weight, bias = one_precision(z, self._kernel(), bias)
+        z, weight, bias = one_precision(z, self.kernel(), bias)
         out = []
         for own, taps, start in zip(z, weight, bias, strict=True):
             seen = own.unfold(0, n_steps, 1)  # (taps, B, n_in, S), nothing is copied
@@ -49,7 +49,7 @@ class TrendHeads(nn.Module):
         seen = z[:, max(0, first) : steps.stop]
         return cast(Tensor, self(F.pad(seen, (0, 0, 0, 0, max(0, -first), 0))))
 
-    def _kernel(self) -> Tensor:
+    def kernel(self) -> Tensor:
         """``(R, reach + 1, n_in, n_out)``; the last tap is the step itself."""
         n = self.reach + 1
         padded = [F.pad(w, (0, 0, 0, 0, n - w.shape[1], 0)) for w in self.weights]

@@ -37,7 +37,7 @@ from softclt.validation import (
 )
 
 READOUTS = {"compact": ("max+mean", "last"), "rich": ("max+mean+positive", "all")}
-_COARSER = 2, 4  # by which rich reads the series a second and a third time
+COARSER = 2, 4  # by which rich reads the series a second and a third time
 CHANNELS = ("concat", "mean")
 _BY_THE_WEIGHTS = dict.fromkeys(["width", "length", "least_length", "pooling", "layers"])
 _ADAPTING = {"max_iter": 0, "lr": 2e-4, "batch_size": 64}
@@ -234,7 +234,7 @@ class Pretrained(SeriesContrast):
         n, d, t = seen.shape
         series = [seen]
         if self.readout == "rich":
-            series += [resampled(seen, max(2, t // times)) for times in _COARSER]
+            series += [resampled(seen, max(2, t // times)) for times in COARSER]
         half = self.precision == HALF_PRECISION
         with torch.autocast(self._torch_device().type, torch.bfloat16, enabled=half):
             every = [super(Pretrained, self)._pooled(one, wanted) for one in series]
@@ -266,7 +266,7 @@ class Pretrained(SeriesContrast):
             for i in range(encoder.widths[k])
         ]
         if self.readout == "rich":
-            coarser = [f"coarser{times}_{name}" for times in _COARSER for name in names]
+            coarser = [f"coarser{times}_{name}" for times in COARSER for name in names]
             names = [*names, *coarser, "level", "scale"]
         n_channels = getattr(self, "n_features_in_", None) or 1
         if self.channels == "concat" and n_channels > 1:
@@ -300,7 +300,8 @@ class Pretrained(SeriesContrast):
     def _width(self) -> int:
         return self._start().width
 
-    def _lengths(self) -> tuple[int, int]:
+    def read_lengths(self) -> tuple[int, int]:
+        """Least and most steps at which series are read: those of training unless given."""
         start = self._start()
         least = start.least_length if self.least_length is None else self.least_length
         return least, start.length if self.length is None else self.length

@@ -24,7 +24,7 @@ BETAS = 0.9, 0.98  # of AdamW
 _OF_STEPS = ("window", "stride", "causal", "layer")  # options that whole series have none of
 _AT_ONCE = {"cpu": 1 << 15, "cuda": 1 << 22}  # steps in a pass: a CPU's cache holds its blocks
 _MOST_STEPS = 10**6  # to which short series may be stretched
-_EVEN = 64  # views have a multiple of so many steps, where series are long enough
+EVEN = 64  # views have a multiple of so many steps, where series are long enough
 
 
 @methods.register("series-contrast")
@@ -94,7 +94,7 @@ class SeriesContrast(SoftLearner):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        least, most = self._lengths()
+        least, most = self.read_lengths()
         check_range(self._width(), "width", 1, _MOST_STEPS)
         check_range(most, "length", 16, _MOST_STEPS)
         check_range(least, "least_length", 8, _MOST_STEPS)
@@ -110,7 +110,7 @@ class SeriesContrast(SoftLearner):
     def _width(self) -> int:
         return self.width
 
-    def _lengths(self) -> tuple[int, int]:
+    def read_lengths(self) -> tuple[int, int]:
         """Least and most steps at which series are read."""
         return self.least_length, self.length
 
@@ -130,14 +130,14 @@ class SeriesContrast(SoftLearner):
 
     def _steps_of(self, step: int) -> int:
         """Steps of the views of a training step; the same for all seeds."""
-        least, length = self._lengths()
-        low, high = -(-min(least, length) // _EVEN), length // _EVEN
+        least, length = self.read_lengths()
+        low, high = -(-min(least, length) // EVEN), length // EVEN
         if low >= high:
             return length
-        return _EVEN * int(numpy_generator(Stream.CROPS, length, step).integers(low, high + 1))
+        return EVEN * int(numpy_generator(Stream.CROPS, length, step).integers(low, high + 1))
 
     def _scaled(self, X: Floats, scale: Scale) -> Floats32:
-        return resampled(X, self._lengths()[1])
+        return resampled(X, self.read_lengths()[1])
 
     def _scaled_at_steps(self, X: Floats, causal: bool) -> Floats32:
         # The network standardises what it sees of a series; of all of it, this is more exact.
@@ -185,8 +185,8 @@ class SeriesContrast(SoftLearner):
 
     def _steps_of_series(self, X: Floats) -> Ints:
         """At how many steps each series is read: a few different numbers."""
-        least, most = self._lengths()
-        even = -(-series_lengths(X) // _EVEN) * _EVEN
+        least, most = self.read_lengths()
+        even = -(-series_lengths(X) // EVEN) * EVEN
         steps: Ints = np.clip(even, min(least, most), most)
         return steps
 
@@ -213,7 +213,7 @@ class SeriesContrast(SoftLearner):
         return {one: torch.cat(found).view(n, -1).numpy() for one, found in parts.items()}
 
     def _as_compared(self, seen: Floats32) -> Floats32:
-        return resampled(seen, min(self.distance_length, self._lengths()[1]))
+        return resampled(seen, min(self.distance_length, self.read_lengths()[1]))
 
     def _loss(self, module: Encoder, batch: Batch, draws: StepDraws) -> Tensor:
         network, x = cast(ProjectedEncoder, module), batch.x[0]
