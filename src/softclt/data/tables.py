@@ -102,7 +102,7 @@ def from_frame(
     bad_values: BadValues = "error",
     resample: str | None = None,
 ) -> SeriesTable:
-    """Series of a long frame, of pandas or polars or in Arrow: one row for each step of each series.
+    """Series of a long frame of pandas, polars or Arrow: a row for each step of each series.
 
     Columns, or named levels of the index, are given or known by their names, as in
     :func:`read_table`, which has the words on the other arguments, too.
