@@ -41,7 +41,7 @@ def main() -> None:
     for length in options.lengths:
         steps = rng.standard_normal((options.n, 1, length), dtype=np.float32)
         X = steps.cumsum(axis=-1)
-        own = {
+        own: dict[str, Callable[[Any], Any]] = {
             f"base_{name}": load_pretrained("base", readout=name, device=device).transform
             for name in _READ[: 1 if options.alone else 2]
         }

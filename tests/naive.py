@@ -989,6 +989,33 @@ def pooled(steps, real, pooling):
     return vector
 
 
+# -------------------------------------------------------------------------------- classification
+
+
+def ridge(X, Y, weights, alpha):
+    """Coefficients and offset of a weighted ridge with a free mean, by its normal equations."""
+    total = sum(weights)
+    x_mean = sum(w * x for w, x in zip(weights, X, strict=True)) / total
+    y_mean = sum(w * y for w, y in zip(weights, Y, strict=True)) / total
+    xx, xy = alpha * np.eye(len(x_mean)), np.zeros((len(x_mean), len(y_mean)))
+    for w, x, y in zip(weights, X, Y, strict=True):
+        xx += w * np.outer(x - x_mean, x - x_mean)
+        xy += w * np.outer(x - x_mean, y - y_mean)
+    coefficients = np.linalg.solve(xx, xy)
+    return coefficients, y_mean - x_mean @ coefficients
+
+
+def left_out_by_ridge(X, Y, weights, alpha):
+    """What a ridge says of each row that was fitted on all the others, with the mean of all."""
+    said, mean = [], np.average(Y, axis=0, weights=weights)
+    for i in range(len(X)):
+        rest = [j for j in range(len(X)) if j != i]
+        coefficients, offset = ridge(X[rest], Y[rest], weights[rest], alpha)
+        rarer = mean - np.average(Y[rest], axis=0, weights=weights[rest])
+        said.append(X[i] @ coefficients + offset + rarer)
+    return np.array(said)
+
+
 def signed_rank_p(differences):
     """Share of all choices of signs whose sum of ranks is as far from its middle, at least."""
     sizes = [abs(d) for d in differences]

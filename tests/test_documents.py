@@ -62,6 +62,13 @@ def test_each_story_of_the_readme_runs(block, tmp_path, monkeypatch):
     run_in(tmp_path, block)
 
 
+@pytest.mark.parametrize("page", ["docs/frames.md"])
+def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    pytest.importorskip("polars", reason="the page shows frames of polars")
+    monkeypatch.chdir(tmp_path)
+    exec(compile("\n".join(blocks(page, "python")), page, "exec"), {"__name__": "__main__"})
+
+
 def test_the_commands_of_the_readme_make_embeddings_of_a_csv(tmp_path):
     (story,) = [block for block in blocks("README.md", "bash") if "softclt embed" in block]
     os.symlink(ROOT / "examples", tmp_path / "examples")

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -54,43 +53,6 @@ def test_tensors_and_nested_lists_are_series_too():
     assert check_series([[1, 2, 3], [4, 5, 6]]).shape == (2, 1, 3)
     assert check_series([[[1, 2, 3], [4, 5, 6]]]).shape == (1, 2, 3)
     assert check_series(np.array([[1, "2"]], dtype=object)).tolist() == [[[1.0, 2.0]]]
-
-
-def indexed(rng, lengths, n_channels=3):
-    """A frame as sktime's pd-multiindex: rows indexed by series and time, a column a channel."""
-    index = [(f"s{i}", t) for i, length in enumerate(lengths) for t in range(length)]
-    columns = [f"channel_{d}" for d in range(n_channels)]
-    values = rng.normal(size=(len(index), n_channels))
-    return pd.DataFrame(values, pd.MultiIndex.from_tuples(index, names=["id", "time"]), columns)
-
-
-def test_a_frame_indexed_by_series_and_time_holds_series_of_many_steps(rng):
-    frame = indexed(rng, [40] * 12)
-    X = check_series(frame)
-    np.testing.assert_array_equal(X, frame.to_numpy().reshape(12, 40, 3).swapaxes(1, 2))
-    np.testing.assert_array_equal(check_series(frame["channel_1"]), X[:, 1:2])
-    assert check_series(frame.astype(np.float32)).dtype == np.float32
-
-
-def test_its_series_may_differ_in_length_and_keep_their_order(rng):
-    frame = indexed(rng, [4, 2, 3])
-    X = check_series(frame.loc[["s2", "s0", "s1"]])
-    np.testing.assert_array_equal(X[0, :, :3].T, frame.loc["s2"])
-    np.testing.assert_array_equal(np.isnan(X[:, 0]).sum(axis=1), [1, 0, 2])
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda frame: frame.iloc[::-1], "s2.*not sorted by time.*sort_index"),
-        (lambda frame: frame.iloc[[0, 0, 1]], "s0.*twice"),
-        (lambda frame: pd.concat([frame], keys=["a"]), "3 levels.*two.*droplevel"),
-        (lambda frame: frame.assign(channel_0="text"), "not numeric"),
-    ],
-)
-def test_a_frame_that_cannot_be_read_so_is_refused(rng, change, words):
-    with pytest.raises(ValueError, match=words):
-        check_series(change(indexed(rng, [4, 2, 3])))
 
 
 def test_the_callers_array_is_never_changed(rng):

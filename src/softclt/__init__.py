@@ -15,6 +15,7 @@ _HOMES = {
     "Forecaster": "softclt.forecasting",
     "OnnxModel": "softclt.export",
     "SemiSupervisedClassifier": "softclt.few_labels",
+    "SeriesClassifier": "softclt.classification",
     "SoftContrastiveLoss": "softclt.losses",
     "SoftInstanceLoss": "softclt.losses",
     "SoftTemporalLoss": "softclt.losses",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from softclt import methods as methods
     from softclt import tasks as tasks
     from softclt.anomaly import AnomalyDetector as AnomalyDetector
+    from softclt.classification import SeriesClassifier as SeriesClassifier
     from softclt.data import load as load
     from softclt.distances import BatchDistances as BatchDistances
     from softclt.distances import pairwise_distance as pairwise_distance

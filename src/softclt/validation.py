@@ -2,7 +2,8 @@
 
 import math
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,43 @@ Flags = NDArray[np.bool_]
 LARGEST = 1e140  # sums of squares of larger numbers leave the range of float64
 LEAST_SPREAD = 1e-145  # whose squares are not 0
 
+
+@dataclass(frozen=True)
+class Held:
+    """Series out of the container that they came in, such as a table.
+
+    Attributes:
+        series: What `check_series` takes.
+        ids: One a series, where the container names them.
+    """
+
+    series: Any
+    ids: list[Any] | None = None
+
+
+#: Takes series out of a container that it knows; None for all else. ``name`` is for messages.
+Opener = Callable[[Any, str], Held | None]
+
+_openers: list[Opener] = []
+
 _EXPECTED = (
     "expected series as (N, D, T), (N, T) for one channel, "
     "or a list of (D, T_i) or (T_i,) arrays for varying length"
 )
+
+
+def opens(opener: Opener) -> Opener:
+    """Let `check_series` take what ``opener`` knows; `softclt.data.containers` does."""
+    _openers.append(opener)
+    return opener
+
+
+def taken_out(X: Any, name: str = "X") -> Held:
+    """Series and ids of what a user passes, be it a container or not."""
+    for opener in _openers:
+        if (held := opener(X, name)) is not None:
+            return held
+    return Held(X)
 
 
 def check_series(
@@ -34,9 +68,9 @@ def check_series(
     removed before the cast to float32.
 
     Args:
-        X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing. A
-            pandas frame whose index has two levels, series and time, has a column a channel, as
-            sktime's ``pd-multiindex``.
+        X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing. Or
+            a container of `softclt.data.containers`: a frame of pandas or polars, an Arrow table,
+            a data set of Hugging Face, a `SeriesTable`.
         name: How error messages call the argument.
         n_channels: Number of channels that X must have, e.g. those of the fitted data.
         min_length: Steps that the longest series needs at least.
@@ -49,10 +83,7 @@ def check_series(
     """
     if hasattr(X, "toarray"):
         raise TypeError(f"{name} is a sparse matrix; time series are dense: pass {name}.toarray()")
-    if hasattr(X, "detach"):  # a torch tensor, without importing torch
-        X = X.detach().cpu().numpy()
-    if getattr(getattr(X, "index", None), "nlevels", 1) > 1:  # a frame, without importing pandas
-        X = _by_index(X, name)
+    X = taken_out(X, name).series
     if isinstance(X, (list, tuple)):
         X = _stack([_as_floats(x, f"{name}[{i}]") for i, x in enumerate(X)], name)
     array = _as_floats(X, name)
@@ -149,9 +180,7 @@ def series_lengths(X: Floats) -> NDArray[np.int64]:
 
 def check_distances(distances: Any, n: int, *, name: str = "distances") -> Floats:
     """A square matrix of finite, non-negative distances between ``n`` series."""
-    matrix = _as_floats(
-        distances.detach().cpu() if hasattr(distances, "detach") else distances, name
-    )
+    matrix = _as_floats(distances, name)
     if matrix.shape != (n, n):
         raise ValueError(
             f"{name} has shape {matrix.shape}; expected ({n}, {n}), one row and column a series"
@@ -212,6 +241,9 @@ def check_range(
 
 
 def _as_floats(X: Any, name: str) -> Floats:
+    if hasattr(X, "detach"):  # a torch tensor, without importing torch
+        X = X.detach().cpu()
+        X = X.float() if str(X.dtype) == "torch.bfloat16" else X  # which NumPy does not know
     array = np.asarray(X)
     if array.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} is {array.dtype}")
@@ -225,32 +257,6 @@ def _as_floats(X: Any, name: str) -> Floats:
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} has dtype {array.dtype}; {_EXPECTED}")
     return array.astype(np.float64)
-
-
-def _by_index(frame: Any, name: str) -> list[Floats]:
-    """Series ``(D, T_i)`` of a frame whose rows are indexed by series and time."""
-    if frame.index.nlevels > 2:
-        raise ValueError(
-            f"{name} is a frame whose index has {frame.index.nlevels} levels; expected two, series "
-            f"and time: drop or join the others, e.g. {name}.droplevel(0)"
-        )
-    values = _as_floats(frame.to_numpy(na_value=np.nan).reshape(len(frame), -1), name)  # (rows, D)
-    codes, series = frame.index.get_level_values(0).factorize()
-    times, _ = frame.index.get_level_values(1).factorize(sort=True)
-    order = np.argsort(codes, kind="stable")
-    codes, times = codes[order], times[order]
-    same = codes[1:] == codes[:-1]
-    unsorted, repeated = same & (times[1:] < times[:-1]), same & (times[1:] == times[:-1])
-    if unsorted.any():
-        raise ValueError(
-            f"series {series[codes[unsorted.argmax()]]!r} of {name} is not sorted by time; "
-            f"use {name}.sort_index()"
-        )
-    if repeated.any():
-        one, time = frame.index[order[repeated.argmax()]]
-        raise ValueError(f"series {one!r} of {name} has the time {time} twice; keep one row of it")
-    starts = np.flatnonzero(np.r_[True, ~same])
-    return [part.T for part in np.split(values[order], starts[1:])]
 
 
 def _stack(series: list[Floats], name: str) -> Floats:

@@ -1,5 +1,6 @@
 """Series from archives, tables, arrays and generators, all as ``(N, D, T)``."""
 
+from softclt.data import containers as containers
 from softclt.data import synthetic as synthetic
 from softclt.data.anomaly import AnomalyData as AnomalyData
 from softclt.data.anomaly import AnomalySeries as AnomalySeries

@@ -21,6 +21,7 @@ from softclt.data.columns import (
 from softclt.data.csvfile import read_csv
 from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
+from softclt.data.frames import as_pandas
 from softclt.data.rows import Rows
 from softclt.data.text import existing_file, read_text
 from softclt.files import too_large
@@ -91,7 +92,7 @@ def read_table(
 
 
 def from_frame(
-    frame: "pd.DataFrame",
+    frame: Any,
     *,
     id: str | None = None,
     time: str | None = None,
@@ -101,7 +102,7 @@ def from_frame(
     bad_values: BadValues = "error",
     resample: str | None = None,
 ) -> SeriesTable:
-    """Series of a long pandas frame: one row for each step of each series.
+    """Series of a long frame of pandas, polars or Arrow: a row for each step of each series.
 
     Columns, or named levels of the index, are given or known by their names, as in
     :func:`read_table`, which has the words on the other arguments, too.
@@ -116,7 +117,10 @@ def from_frame(
     """
     columns: Columns = {"id": id, "time": time, "label": label, "values": values, "form": "long"}
     columns |= {"duplicates": duplicates, "bad_values": bad_values, "resample": resample}
-    return frame_rows(frame, columns, "the frame").to_table()
+    table = as_pandas(frame, "the frame")
+    if not hasattr(table, "columns"):
+        raise DataError(f"expected a frame or an Arrow table, got {type(frame).__name__}")
+    return frame_rows(table, columns, "the frame").to_table()
 
 
 @contextmanager

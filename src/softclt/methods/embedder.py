@@ -1,26 +1,73 @@
 """What a trained network is used for: embeddings of series, of steps and of streams."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from softclt import inference
 from softclt.data.preparation import Scale, scaled
-from softclt.data.sources import left_on_disk
+from softclt.data.sources import SeriesSource, left_on_disk
 from softclt.encoders import Encoder
 from softclt.inference import causal
 from softclt.inference.stream import CausalStream
 from softclt.methods.feeding import encode_source
-from softclt.validation import Floats, Floats32, check_series, observed_steps
+from softclt.validation import Floats, Floats32, check_series, observed_steps, taken_out
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class SeriesTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """What scikit-learn is told of everything that turns series into vectors."""
+
+    encode: Callable[..., NDArray[np.float32]]
+    get_feature_names_out: Callable[..., NDArray[np.object_]]
+
+    @overload
+    def transform(self, X: Any, *, as_frame: Literal[False] = False) -> NDArray[np.float32]: ...
+
+    @overload
+    def transform(self, X: Any, *, as_frame: Literal[True]) -> "pd.DataFrame": ...
+
+    def transform(self, X: Any, *, as_frame: bool = False) -> Any:
+        """One vector a series, ``(N, M)``: the steps pooled as ``pooling`` says.
+
+        Args:
+            X: Series.
+            as_frame: Give a pandas frame, whose index has the ids of the series where X names
+                them: in a column, in its index, or as a source. ``set_output`` does so for all
+                calls, as elsewhere in scikit-learn; a frame of polars has no index, so no ids.
+        """
+        kind = _get_output_config("transform", self)["dense"]
+        if as_frame and kind == "polars":
+            raise ValueError(
+                "as_frame=True gives a frame of pandas, but set_output asks for polars; "
+                "leave one of them out"
+            )
+        held = taken_out(X)
+        R = self.encode(held.series, level="instance")
+        a_row_each = hasattr(X, "iloc") and len(X) == len(R)  # then scikit-learn keeps X's index
+        if not as_frame and (kind != "pandas" or a_row_each):
+            return R
+        import pandas as pd
+
+        ids = held.ids
+        if (source := left_on_disk(X)) is not None and isinstance(source, SeriesSource):
+            ids = source.ids()
+        names = self.get_feature_names_out()
+        if len(names) != R.shape[1]:
+            raise ValueError(
+                f"X has more channels than the {len(names)} names of dimensions are for; call "
+                "fit(X) first, from which the names are known"
+            )
+        index = None if ids is None else pd.Index(ids, name="id")
+        return pd.DataFrame(R, index=index, columns=names)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -45,10 +92,6 @@ class Embedder(SeriesTransformer):
     n_features_in_: int
     scale_: Scale
     module_: Encoder
-
-    def transform(self, X: Any) -> NDArray[np.float32]:
-        """One vector a series, ``(N, M)``: the steps pooled as ``pooling`` says."""
-        return self.encode(X, level="instance")
 
     def encode(
         self,

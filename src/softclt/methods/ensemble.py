@@ -86,10 +86,6 @@ class EmbeddingEnsemble(SeriesTransformer):
         self.n_features_in_ = self.members_[0].n_features_in_
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float32]:
-        """One vector a series: the embeddings of all members, in their order."""
-        return self.encode(X, level="instance")
-
     def encode(self, X: Any, level: str = "instance", **options: Any) -> NDArray[np.float32]:
         """Representations at a level, side by side; see the members' ``encode``."""
         check_is_fitted(self, "members_")
