@@ -120,7 +120,7 @@ def _tried(model: RepresentationLearner, file: OnnxModel) -> float:
     share = 1 - _FLIPPED if "positive" in model.read_out()[0] else 1.0
     for n_steps in _TRIED:
         X = trial(model, n_steps)
-        wanted, found = model.transform(X), file.transform(X)
+        wanted, found = np.asarray(model.transform(X)), file.transform(X)
         if wanted.shape != found.shape or not difference(wanted, found, share) < TOLERANCE:
             came = f"{found.shape} for {wanted.shape}"
             if wanted.shape == found.shape:
