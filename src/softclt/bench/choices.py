@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from softclt.bench.configurations import Choice
 from softclt.bench.embedding import EmbeddedUnit
-from softclt.bench.suites import Choice
 from softclt.bench.units import Line, failed
 from softclt.parallel import Job, RunJobs
 from softclt.selection import embedding_score

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from softclt.bench.choices import chosen_lines, judge_job
+from softclt.bench.configurations import Row
 from softclt.bench.embedding import EmbeddedUnit
-from softclt.bench.suites import Row
 from softclt.bench.units import Line, Trained, Unit, failed, failed_unit
 from softclt.identity import settings_key
 from softclt.methods.learner import RepresentationLearner

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from softclt.bench.configurations import ORACLE, STRATEGIES, Choice, Row
 from softclt.bench.sets import SetFacts
-from softclt.bench.suites import ORACLE, STRATEGIES, Choice, Row, Suite
+from softclt.bench.suites import Suite
 from softclt.data import Dataset
 from softclt.persistence import json_safe
 from softclt.selection import choose, criterion_of, metric_of
