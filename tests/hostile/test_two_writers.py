@@ -1,8 +1,9 @@
 """Two processes with one folder, and processes that end in the middle of a save."""
 
-import multiprocessing
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from softclt.persistence import ModelFileError
 from softclt.training.checkpoint import CheckpointError
 
 SMALL = {"output_dims": 4, "hidden_dims": 4, "depth": 2, "random_state": 0, "device": "cpu"}
-SPAWN = multiprocessing.get_context("spawn")
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +123,18 @@ def test_what_is_saved_is_on_the_disk_before_the_switch(models, tmp_path, monkey
     assert done[-1] == "sync"
 
 
-def save_often(folder, seed):
-    series = np.random.default_rng(0).normal(size=(6, 1, 20))
-    model = TS2Vec(**SMALL | {"random_state": seed, "max_iter": 0}).fit(series)
-    for _ in range(10):
-        model.save(folder)
+SAVE_OFTEN = """
+import sys
+import numpy as np
+from softclt import TS2Vec
+
+folder, seed = sys.argv[1], int(sys.argv[2])
+small = {"output_dims": 4, "hidden_dims": 4, "depth": 2, "device": "cpu"}
+series = np.random.default_rng(0).normal(size=(6, 1, 20))
+model = TS2Vec(**small, random_state=seed, max_iter=0).fit(series)
+for _ in range(10):
+    model.save(folder)
+"""
 
 
 @pytest.mark.slow
@@ -138,17 +145,18 @@ def test_two_processes_that_save_into_one_folder_leave_one_model_and_readers_see
         TS2Vec(**SMALL | {"random_state": seed, "max_iter": 0}).fit(series).transform(series)
         for seed in (0, 1)
     ]
-    workers = [SPAWN.Process(target=save_often, args=(folder, seed)) for seed in (0, 1)]
-    for worker in workers:
-        worker.start()
+    workers = [
+        subprocess.Popen([sys.executable, "-c", SAVE_OFTEN, str(folder), str(seed)])
+        for seed in (0, 1)
+    ]
     seen = 0
-    while any(worker.is_alive() for worker in workers) or seen == 0:
-        if not (folder / persistence.CONFIG).exists():
-            continue
-        found = load_model(folder).transform(series)
-        assert any(np.array_equal(found, one) for one in expected)
-        seen += 1
-    assert [worker.exitcode for worker in workers] == [0, 0]
+    while any(worker.poll() is None for worker in workers):
+        if (folder / persistence.CONFIG).exists():
+            found = load_model(folder).transform(series)
+            assert any(np.array_equal(found, one) for one in expected)
+            seen += 1
+    assert [worker.wait() for worker in workers] == [0, 0]
+    assert seen
 
 
 def test_a_classifier_whose_encoder_is_of_another_save_is_refused(tmp_path):
