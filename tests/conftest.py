@@ -8,10 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-# Test tensors are tiny: a second thread costs more than it gives, above all on a busy machine.
-torch.set_num_threads(1)
-
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    """Test tensors are tiny: a second thread costs more than it gives, on a busy machine above all.
+
+    Before each test, since packages that start numba's threads give torch as many.
+    """
+    torch.set_num_threads(1)
 
 
 @pytest.fixture

@@ -92,10 +92,28 @@ def test_balanced_weights_find_more_of_a_rare_class(rng):
     rare = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:8]]
     new, truth = waves(120, rng, noise=2.2, classes=(0, 1))
     found = {}
-    for weight in (None, "balanced"):
+    for name, weight in {"none": None, "balanced": "balanced", "given": {1: 10.0}}.items():
         said = SeriesClassifier(class_weight=weight).fit(X[rare], y[rare]).predict(new)
-        found[weight] = (said[truth == 1] == 1).mean()
-    assert found["balanced"] > found[None] + 0.1
+        found[name] = (said[truth == 1] == 1).mean()
+    assert found["balanced"] > found["none"] + 0.1
+    assert found["given"] > found["none"] + 0.1
+
+
+def test_weights_of_all_classes_that_are_balanced_are_balanced(data):
+    X, y = data
+    counts = np.bincount(y[:30])
+    given = SeriesClassifier(class_weight={c: 3.0 / n for c, n in enumerate(counts)})
+    balanced = SeriesClassifier(class_weight="balanced").fit(X[:30], y[:30])
+    np.testing.assert_allclose(
+        given.fit(X[:30], y[:30]).predict_proba(X), balanced.predict_proba(X), atol=1e-9
+    )
+
+
+def test_weights_by_class_are_saved(data, tmp_path):
+    X, y = data
+    weight = {0: 2.0, 1: 1.5}
+    SeriesClassifier(class_weight=weight).fit(X, y).save(tmp_path / "saved")
+    assert SeriesClassifier.load(tmp_path / "saved").class_weight == weight
 
 
 def test_channels_lengths_and_gaps_may_be_any(rng):
@@ -188,6 +206,10 @@ def test_what_was_wrong_is_said(data):
         SeriesClassifier(features=("base", "base")).fit(X, y)
     with pytest.raises(ValueError, match="class_weight is 'even'"):
         SeriesClassifier(class_weight="even").fit(X, y)
+    with pytest.raises(ValueError, match="names the class 7; known"):
+        SeriesClassifier(class_weight={7: 1.0}).fit(X, y)
+    with pytest.raises(ValueError, match=r"class_weight\[0\] is -1; expected a number > 0"):
+        SeriesClassifier(class_weight={0: -1}).fit(X, y)
     with pytest.raises(ValueError, match="one class only"):
         SeriesClassifier().fit(X, y * 0)
 

@@ -201,3 +201,18 @@ def test_its_series_may_differ_in_length_and_keep_their_order(rng):
 def test_a_frame_that_cannot_be_read_so_is_refused(rng, change, words):
     with pytest.raises(ValueError, match=words):
         check_series(change(indexed(rng, [4, 2, 3])))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "float32", "Float64", "bool"])
+def test_frames_of_any_kind_of_numbers_are_their_numbers(dtype):
+    values = np.arange(12).reshape(3, 4) % 2
+    frame = pd.DataFrame(values).astype(dtype)
+    np.testing.assert_array_equal(check_series(frame)[:, 0], values)
+    steps = pd.MultiIndex.from_product([["a", "b", "c"], range(4)])
+    column = pd.DataFrame({"x": values.ravel()}, index=steps).astype(dtype)
+    np.testing.assert_array_equal(check_series(column)[:, 0], values)
+
+
+def test_missing_numbers_of_nullable_columns_are_nan():
+    frame = pd.DataFrame([[1, None], [2, 3]]).astype("Int64")
+    np.testing.assert_array_equal(check_series(frame)[:, 0], [[1, np.nan], [2, 3]])

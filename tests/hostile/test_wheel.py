@@ -86,6 +86,7 @@ NEEDS = {
         ["detect", "long.csv", "--scorer", "sr", "--out", "b.csv", "--plot", "a.png"],
         ["forecast", "long.csv", "--horizon", "2", "--out", "g.csv", "--plot", "a.png", *SMALL],
     ],
+    "export": [["export", "model", "--out", "model.onnx"]],
     "ray": [["distances", "a.csv", "--out", "store3", "--ray", "local"]],
 }
 

@@ -265,8 +265,12 @@ def test_ctrl_c_keeps_what_adapting_has_changed(series, monkeypatch):
     monkeypatch.setattr(loop._Stepper, "take", take)
     encoder = load_pretrained("base", random_state=0, device="cpu")
     before = encoder.transform(series)
-    with pytest.warns(UserWarning, match="2 of 5 steps"), pytest.raises(KeyboardInterrupt):
-        encoder.adapt(series, max_iter=5)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
+    try:
+        with pytest.warns(UserWarning, match="2 of 5 steps"), pytest.raises(KeyboardInterrupt):
+            encoder.adapt(series, max_iter=5)
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert encoder.n_iter_ == 2
     assert not np.array_equal(encoder.transform(series), before)
     assert clone(encoder)._start_.adapted

@@ -2,7 +2,7 @@
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from softclt.classification.calibration import Calibration, calibrate
 from softclt.classification.design import Landmarks, Scaling, mean_products, product
 from softclt.classification.ridge import Readout, fit_on_landmarks, fit_ridge, targets
 from softclt.classification.saving import load_classifier, save_classifier
+from softclt.data.errors import shorten
 from softclt.data.partial_labels import PartialLabels, read_labels
 from softclt.methods import Pretrained, load_pretrained
 from softclt.progress import progress_bar
@@ -23,8 +24,8 @@ from softclt.validation import (
     Floats,
     Floats64,
     Ints,
-    check_choice,
     check_random_state_seed,
+    check_range,
     check_series,
 )
 
@@ -33,7 +34,6 @@ CANDIDATES: tuple[tuple[str, ...], ...] = (("base",),)
 MOST_ROWS = 3000  # series that are compared with all others; of more, so many are drawn
 CHOOSING = 1000  # series that choose between sets of blocks
 _AT_ONCE = 1000  # series whose features are held in memory
-CLASS_WEIGHTS = (None, "balanced")
 
 
 class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -53,7 +53,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             series: ``ts2vec``, ``adapted``; and of aeon, if it is installed: ``multirocket``,
             ``hydra``.
         class_weight: None: each series counts the same. ``"balanced"``: each class does, so that
-            rare classes are found more often, at some cost of accuracy.
+            rare classes are found more often, at some cost of accuracy. Or a weight by class; those
+            that are not named have 1.
         random_state: Seed; without blocks that are trained, and below 3,000 series, it draws
             nothing.
         device: Of the encoder: auto, cpu or cuda.
@@ -95,7 +96,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         encoder: str = "base",
         features: str | Sequence[str] = "auto",
-        class_weight: str | None = None,
+        class_weight: str | Mapping[Any, float] | None = None,
         random_state: Any = None,
         device: str = "auto",
         progress: bool = False,
@@ -121,15 +122,15 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, y: Any) -> None:
         candidates = self._candidates()
-        check_choice(self.class_weight, CLASS_WEIGHTS, "class_weight")
         seed = check_random_state_seed(self.random_state)
         X = check_series(X, min_length=2)
         labels = _complete(read_labels(y, len(X), None))
+        rows = _spread(labels.codes, MOST_ROWS, seed)
+        weights = self._weights(labels.codes[rows], labels.classes)
         encoder = self._encoder().fit(X)
         X = X[..., : _last_step(X)]
-        rows = _spread(labels.codes, MOST_ROWS, seed)
         found = self._landmarks(candidates, encoder, X, rows, seed)
-        names = _best(candidates, found, labels.codes[rows], self._weights(labels.codes[rows]))
+        names = _best(candidates, found, labels.codes[rows], weights)
         self.classes_, self.n_features_in_, self.encoder_ = labels.classes, X.shape[1], encoder
         self._read(names, {name: found[name] for name in names}, X, labels.codes, rows)
 
@@ -160,7 +161,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows: Ints,
     ) -> None:
         """Fit the ridge on the chosen blocks, and what makes probabilities of what it says."""
-        Y, weights = targets(codes, len(self.classes_)), self._weights(codes)
+        Y, weights = targets(codes, len(self.classes_)), self._weights(codes, self.classes_)
         counted = _testable(codes)
         K = np.mean([own.products() for own in found.values()], axis=0)
         if len(rows) == len(X):
@@ -196,6 +197,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class of each series."""
+        check_is_fitted(self, "classes_")
         predicted: NDArray[Any] = self.classes_[self._odds(X).argmax(axis=1)]
         return predicted
 
@@ -238,12 +240,16 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _encoder(self) -> Pretrained:
         return load_pretrained(self.encoder, readout="rich", device=self.device)
 
-    def _weights(self, codes: Ints) -> Floats64:
+    def _weights(self, codes: Ints, classes: NDArray[Any]) -> Floats64:
         """Of series, with mean 1."""
         if self.class_weight is None:
             return np.ones(len(codes))
-        counts = np.bincount(codes)
-        return np.asarray(len(codes) / (np.count_nonzero(counts) * counts[codes]))
+        if self.class_weight == "balanced":
+            by_class = 1 / np.maximum(np.bincount(codes, minlength=len(classes)), 1)
+        else:
+            by_class = _by_class(self.class_weight, classes)
+        weights = by_class[codes]
+        return np.asarray(weights / weights.mean())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -261,6 +267,20 @@ def _complete(labels: PartialLabels) -> PartialLabels:
             "SemiSupervisedClassifier, which learns from series without labels, too"
         )
     return labels
+
+
+def _by_class(given: Any, classes: NDArray[Any]) -> Floats64:
+    """Weights that were given by class, ``(L,)``."""
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            f"class_weight is {given!r}; expected None, 'balanced', or a weight by class"
+        )
+    known = classes.tolist()
+    for name, weight in given.items():
+        if name not in known:
+            raise ValueError(f"class_weight names the class {name!r}; known: {shorten(known)}")
+        check_range(weight, f"class_weight[{name!r}]", 0, open_low=True)
+    return np.array([float(given.get(name, 1.0)) for name in known])
 
 
 def _last_step(X: Floats) -> int:

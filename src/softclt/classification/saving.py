@@ -1,6 +1,7 @@
 """A fitted classifier as a folder: what the ridge has learned, and each encoder as a model."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,10 +44,13 @@ def save_classifier(model: "SeriesClassifier", folder: str | os.PathLike[str]) -
         tensors[f"{name}.coefficients"] = model._coefficients[name]
         tensors[f"{name}.mean"] = model._scalings[name].mean
         tensors[f"{name}.factor"] = model._scalings[name].factor
+    params = model.get_params(deep=False)
+    if isinstance(params["class_weight"], Mapping):  # names of classes may be numbers
+        params["class_weight"] = list(params["class_weight"].items())
     accuracy = persistence.json_safe(model.loo_accuracy_)
     config = {
         "method": KIND,
-        "params": persistence.json_safe(model.get_params(deep=False)),
+        "params": persistence.json_safe(params),
         "fitted": {
             "classes": model.classes_.tolist(),
             "dtype": model.classes_.dtype.str,
@@ -80,6 +84,8 @@ def load_classifier(
             str(sub): _inner(Path(folder), str(sub), own) for sub, own in fitted["models"].items()
         }
         model = model_type(**config["params"])
+        if isinstance(model.class_weight, list):
+            model.class_weight = {name: weight for name, weight in model.class_weight}
         _restore(model, fitted, tensors, inner)
     return model
 

@@ -69,14 +69,14 @@ def _from_pandas(frame: Any, name: str) -> Held:
     if any(known) or any(str(level).lower() in _KNOWN for level in frame.index.names):
         table = frame_rows(frame, {}, name).to_table()
         return Held(table.X, table.ids if table.has_ids else None)
-    values = frame.to_numpy(na_value=np.nan)
-    if values.dtype.kind in "OUS":
-        values = _numbers(frame, name)
-    return Held(values, ids)
+    return Held(_cells(frame, name), ids)
 
 
-def _numbers(frame: "pd.DataFrame", name: str) -> NDArray[np.float64]:
-    """Numbers that are kept as objects; a column of words is refused with what to do about it."""
+def _cells(frame: "pd.DataFrame", name: str) -> NDArray[Any]:
+    """What stands in the cells; a column of words is refused with what to do about it."""
+    # Types of pandas' own have NA, which NumPy has not.
+    if all(isinstance(dtype, np.dtype) and dtype.kind not in "OUS" for dtype in frame.dtypes):
+        return np.asarray(frame.to_numpy())
     columns = []
     for j, column in enumerate(frame.columns):
         try:
@@ -99,9 +99,7 @@ def _by_index(frame: Any, name: str) -> Held:
         )
     if frame.ndim == 1:
         frame = frame.to_frame()
-    values = frame.to_numpy(na_value=np.nan)  # (rows, D)
-    if values.dtype.kind in "OUS":
-        values = _numbers(frame, name)
+    values = _cells(frame, name)  # (rows, D)
     codes, series = frame.index.get_level_values(0).factorize()
     times, _ = frame.index.get_level_values(1).factorize(sort=True)
     order = np.argsort(codes, kind="stable")
