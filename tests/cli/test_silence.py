@@ -81,6 +81,7 @@ def test_a_note_waits_for_a_second_at_most(capsys):
     assert capsys.readouterr().err == "begins\n"
 
 
+@pytest.mark.slow
 def test_a_slow_fit_in_a_pipe_shows_how_far_it_is(folder, tmp_path):
     code = (
         "import sys; from softclt import progress; progress.EVERY = 0.2\n"
@@ -92,6 +93,7 @@ def test_a_slow_fit_in_a_pipe_shows_how_far_it_is(folder, tmp_path):
     assert re.search(r"softclt: training: after \d+ s \d+ of 40", done.stderr)
 
 
+@pytest.mark.slow
 def test_an_estimate_follows_the_measured_second():
     estimates.slowness.cache_clear()
     measured = estimates.slowness("cpu")

@@ -245,6 +245,7 @@ def test_parameters_that_cannot_work_are_named():
         pairwise_distance(unequal, metric="aeon:dtw", itakura_max_slope=0.5)
 
 
+@pytest.mark.slow
 def test_a_model_learns_with_a_distance_of_aeon():
     from softclt import TS2Vec
 

@@ -161,6 +161,7 @@ def test_neighbours_of_series_too_many_for_a_matrix_are_refused(series):
         tiny(neighbours=2, distance_mode="lazy").fit(series)
 
 
+@pytest.mark.slow
 def test_a_stopped_training_goes_on_to_the_same_bits(rng, tmp_path):
     data = corpus(rng)
     whole = tiny(max_iter=200, batch_size=6).fit(data)

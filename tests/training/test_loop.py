@@ -117,13 +117,16 @@ def test_a_window_of_long_series_is_drawn_for_the_values_and_their_mask_alike(se
 
 
 @pytest.mark.parametrize("method", [TS2Vec, CoST])
+@pytest.mark.slow
 def test_as_many_threads_give_the_same_bits_and_others_the_same_up_to_rounding(method):
     X = waves(n_per_class=4, length=120, random_state=0).X_train
     threads, embedded = torch.get_num_threads(), []
     try:
         for n in (1, 2, 1, 2):
             torch.set_num_threads(n)
-            model = method(hidden_dims=32, depth=4, max_iter=2, random_state=0, device="cpu")
+            model = method(
+                output_dims=32, hidden_dims=32, depth=4, max_iter=2, random_state=0, device="cpu"
+            )
             embedded.append(model.fit(X).transform(X))
     finally:
         torch.set_num_threads(threads)

@@ -131,6 +131,7 @@ def test_switches_of_a_gpu_are_set_by_one_thread_at_a_time():
     assert switches() == before
 
 
+@pytest.mark.slow
 def test_neither_import_nor_fit_changes_the_environment_filters_or_switches():
     """In a process of its own: packages that softclt needs are imported before the first look."""
     program = """
