@@ -194,16 +194,24 @@ def read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:
     return config
 
 
-def read_model(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def read_model(
+    folder: str | os.PathLike[str], method: str | None = None
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Description and tensors of a model, with damage found before use.
 
-    The losses of its training are in the description, as ``fitted.history.loss``.
+    A model of another method than the given one is refused. The losses of its training are
+    in the description, as ``fitted.history.loss``.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
     folder = Path(folder)
     config, data, lines = _read_files(folder)
+    if method not in (None, config["method"]):
+        raise ModelFileError(
+            f"{folder} holds a model of the method {config['method']!r}, no {method}; use "
+            "softclt.load_model"
+        )
     history = config["fitted"].setdefault("history", {})
     check_entries(config["fitted"], {"history": TABLE}, f"{Path(folder) / CONFIG}: model's ")
     if "history_sha256" in config:

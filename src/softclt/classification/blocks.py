@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -19,7 +20,7 @@ _AT = 256  # and at which their values are ranked
 _DEPTH = 5  # halvings of a series, for quantiles of its parts
 
 
-class Block:
+class Block(ABC):
     """Features of series: unlike a method it may look at them in any way, and has no steps.
 
     Args:
@@ -35,16 +36,16 @@ class Block:
         """Look at the series ``(N, D, T)`` to learn from; most have nothing to learn."""
         return self
 
+    @abstractmethod
     def transform(self, X: Floats) -> Floats:
         """Features of series, ``(N, F)``."""
-        raise NotImplementedError
 
     def models(self) -> dict[str, RepresentationLearner]:
         """What a file has to keep beside the encoder, by name."""
         return {}
 
-    def restore(self, models: Mapping[str, RepresentationLearner]) -> None:
-        """Take what `models` gave back."""
+    def restore(self, models: Mapping[str, RepresentationLearner]) -> None:  # noqa: B027
+        """Take what `models` gave back; most have kept nothing."""
 
 
 #: Classes of blocks. ``trains``: it learns from the series without labels, which takes long.
@@ -147,8 +148,9 @@ class _Learned(Block):
 
     own: ClassVar[str]
 
+    @abstractmethod
     def _new(self) -> list[RepresentationLearner]:
-        raise NotImplementedError
+        """Models to train."""
 
     def fit(self, X: Floats) -> Self:
         """See `Block`."""
@@ -200,8 +202,9 @@ class Adapted(_OwnEncoder):
 class _RandomKernels(Block):
     """Features of aeon; short series are stretched to the longest of those learned from."""
 
+    @abstractmethod
     def _new(self) -> Any:
-        raise NotImplementedError
+        """The class of the transformer."""
 
     def fit(self, X: Floats) -> Self:
         """See `Block`."""

@@ -71,12 +71,7 @@ def load_classifier(
     model_type: "type[SeriesClassifier]", folder: str | os.PathLike[str]
 ) -> "SeriesClassifier":
     """See `SeriesClassifier.load`."""
-    config, tensors = persistence.read_model(folder)
-    if config["method"] != KIND:
-        raise persistence.ModelFileError(
-            f"{folder} holds a model of the method {config['method']!r}, no {KIND}; use "
-            "softclt.load_model"
-        )
+    config, tensors = persistence.read_model(folder, KIND)
     fitted = config["fitted"]
     with persistence.one_error(folder, KIND):
         check_entries(fitted, _FITTED)

@@ -78,8 +78,8 @@ def read_labels(y: Any, n_series: int, unlabelled: Any = UNLABELLED) -> PartialL
     classes, numbers = np.unique(given, return_inverse=True)
     if len(classes) == 1:
         raise ValueError(
-            f"all {known.sum()} labels are {classes[0]!r}: one class only, with nothing to tell it "
-            "from; label a series of another class"
+            f"all {known.sum()} labels are {classes.tolist()[0]!r}: one class only, with nothing "
+            "to tell it from; label a series of another class"
         )
     codes = np.full(n_series, -1, np.int64)
     codes[known] = numbers

@@ -65,12 +65,7 @@ def load_classifier(
     model_type: "type[SemiSupervisedClassifier]", folder: str | os.PathLike[str]
 ) -> "SemiSupervisedClassifier":
     """See `SemiSupervisedClassifier.load`."""
-    config, tensors = persistence.read_model(folder)
-    if config["method"] != KIND:
-        raise persistence.ModelFileError(
-            f"{folder} holds a model of the method {config['method']!r}, no classifier; use "
-            "softclt.load_model"
-        )
+    config, tensors = persistence.read_model(folder, KIND)
     encoder_folder, fitted = Path(folder) / ENCODER, config["fitted"]
     encoder = load_model(encoder_folder)
     with persistence.one_error(folder, KIND):
