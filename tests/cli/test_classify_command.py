@@ -66,6 +66,64 @@ def out(tmp_path):
     return tmp_path / "predictions.csv"
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A table of which every series has its kind, one of them a wrong one; and new series."""
+    folder = tmp_path_factory.mktemp("whole")
+    data = waves(n_per_class=12, length=32, noise=0.2, random_state=0)
+    kinds = np.array(["idle", "run", "walk"])
+    given = kinds[data.y_train]
+    given[7] = kinds[(data.y_train[7] + 1) % 3]
+    table = pd.DataFrame(data.X_train[:, 0]).add_prefix("v")
+    table.insert(0, "id", [f"a{i:02d}" for i in range(len(table))])
+    table.assign(kind=given).to_csv(folder / "labelled.csv", index=False)
+    new = pd.DataFrame(data.X_test[:, 0]).add_prefix("v")
+    new.insert(0, "id", [f"n{i:02d}" for i in range(len(new))])
+    new.to_csv(folder / "new.csv", index=False)
+    return folder, kinds[data.y_train], kinds[data.y_test]
+
+
+def test_where_all_have_labels_new_series_are_classified_and_slips_are_named(whole, tmp_path):
+    pytest.importorskip("matplotlib", reason="pages need the `report` extra")
+    pytest.importorskip("jinja2", reason="pages need the `report` extra")
+    folder, _, truth = whole
+    out, page = tmp_path / "p.csv", tmp_path / "page.html"
+    call = [folder / "labelled.csv", folder / "new.csv", "--label", "kind", "--out", out]
+    shown = classify(*call, "--report", page)
+    table = pd.read_csv(out)
+    assert list(table) == ["id", "label", "confidence", "p_idle", "p_run", "p_walk"]
+    np.testing.assert_allclose(table.filter(like="p_").sum(axis=1), 1, atol=1e-5)
+    assert (table.label == truth).mean() > 0.8
+    assert "by leaving out each of 36 labelled series in turn (95 % interval" in shown.stdout
+    assert "Labels to look at again, the most doubtful first: a07" in shown.stdout
+    text = page.read_text()
+    for words in ("Confusion", "Do the confidences hold?", "Labels in doubt", "a07"):
+        assert words in text
+    told = json.loads(classify(*call, "--force", "--json").stdout)
+    assert told["in_doubt"][0]["id"] == "a07"
+    assert np.trace(told["confusion"]) == round(told["accuracy"]["value"] * 36)
+    assert told["accuracy"]["tested"] == np.sum(told["confusion"]) == 36
+
+
+def test_labelled_series_themselves_get_what_the_others_say(whole, tmp_path):
+    folder, truth, _ = whole
+    out = tmp_path / "p.csv"
+    classify(folder / "labelled.csv", "--label", "kind", "--out", out)
+    table = pd.read_csv(out)
+    assert (table.label[7], table.given[7] == truth[7]) == (truth[7], False)
+    assert (table.label == table.given).mean() > 0.8
+
+
+def test_settings_reach_the_classifier_and_a_named_method_is_taken(whole, tmp_path):
+    folder, _, _ = whole
+    call = [folder / "labelled.csv", folder / "new.csv", "--label", "kind"]
+    shown = classify(*call, "--out", tmp_path / "a.csv", "--set", "features=statistics")
+    assert "features statistics" in shown.stdout
+    shown = classify(*call, "--out", tmp_path / "b.csv", "--method", "ts2vec", *TINY)
+    assert "ts2vec with svm" in shown.stdout
+    assert "has no parameter 'depth'" in refused(*call, "--out", tmp_path / "c.csv", *TINY[-4:])
+
+
 def labelled_by(folder, *words):
     return classify(folder / "series.csv", "--labels", folder / "few.csv", *words)
 

@@ -2,3 +2,6 @@
 
 from softclt.classification.blocks import blocks as blocks
 from softclt.classification.classifier import SeriesClassifier as SeriesClassifier
+from softclt.classification.left_out import LeftOut as LeftOut
+from softclt.classification.reliability import Reliability as Reliability
+from softclt.classification.reliability import reliability as reliability

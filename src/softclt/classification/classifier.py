@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from softclt.classification.blocks import Block, blocks
 from softclt.classification.calibration import Calibration, calibrate
 from softclt.classification.design import Landmarks, Scaling, mean_products, product
+from softclt.classification.left_out import LeftOut
 from softclt.classification.ridge import Readout, fit_on_landmarks, fit_ridge, targets
 from softclt.classification.saving import load_classifier, save_classifier
 from softclt.data.errors import shorten
@@ -69,6 +70,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             others: what to expect on new series like these. NaN if no class has two series.
         loo_probabilities_: Probabilities of these left-out decisions, ``(N, L)``; None in a
             classifier that was loaded.
+        left_out_: More of these decisions: accuracy with an interval, confusion, labels that may be
+            slips (see `LeftOut`); None in a classifier that was loaded.
 
     Example:
         >>> from softclt.data import waves
@@ -84,6 +87,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     alpha_: float
     loo_accuracy_: float
     loo_probabilities_: Floats64 | None
+    left_out_: LeftOut | None
     n_features_in_: int
     _blocks: dict[str, Block]
     _scalings: dict[str, Scaling]
@@ -175,8 +179,9 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._calibration = calibrate(said, codes[counted], weights[counted])
         odds = self._calibration(ridge.left_out)
         self.loo_probabilities_ = softmax(odds, axis=1)
-        right = odds.argmax(axis=1) == codes
-        self.loo_accuracy_ = float(right[counted].mean()) if len(counted) else float("nan")
+        self.left_out_ = LeftOut(self.classes_, codes, self.loo_probabilities_, counted)
+        found_again = self.left_out_.accuracy
+        self.loo_accuracy_ = float("nan") if found_again is None else found_again.value
 
     def _keep(self, names: tuple[str, ...], found: dict[str, Landmarks], ridge: Readout) -> None:
         self.features_, self.alpha_, self._offset = names, ridge.alpha, ridge.offset

@@ -120,7 +120,8 @@ def _restore(
     arrays = {name: own.numpy().astype(np.float64) for name, own in tensors.items()}
     model.classes_ = np.array(classes, dtype=kind)
     model.n_features_in_, model.features_ = fitted["n_channels"], tuple(fitted["features"])
-    model.alpha_, model.loo_probabilities_ = float(fitted["alpha"]), None
+    model.alpha_ = float(fitted["alpha"])
+    model.loo_probabilities_, model.left_out_ = None, None
     accuracy = fitted["loo_accuracy"]
     model.loo_accuracy_ = float("nan") if isinstance(accuracy, str) else float(accuracy)
     model._offset = arrays["offset"]

@@ -150,12 +150,12 @@ app.command(
     ),
 )(report)
 app.command(
-    short_help="Label all series from labels of a few, and see which to label next.",
+    short_help="Label series from labels of others: of all of them, or of a few.",
     epilog=examples(
         "softclt classify series.csv --labels few.csv --out predictions.csv --report report.html",
         "softclt classify sales.csv --id store --time day --label kind --out predictions.csv",
         "softclt classify a.npz --labels few.csv --method catcc --checkpoint kept/ --out p.csv",
-        "softclt classify labelled.csv new.csv --label kind --out predictions.csv",
+        "softclt classify labelled.csv new.csv --label kind --out p.csv --report page.html",
         "softclt classify labelled.csv new.csv --label kind --model base --out predictions.csv",
         "softclt classify train.ts new.ts --classifier linear --out predictions.parquet",
     ),

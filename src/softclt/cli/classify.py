@@ -1,12 +1,14 @@
-"""``classify``: labels for all series from labels of a few, and advice on which to give next."""
+"""``classify``: labels for series, from labels of all of those learned from, or of a few."""
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softclt.cli import classify_by_all as by_all
 from softclt.cli import options
 from softclt.cli.output import (
     TABLE_SUFFIXES,
@@ -28,7 +30,10 @@ if TYPE_CHECKING:
     from softclt.data.dataset import Split
     from softclt.data.partial_labels import PartialLabels
     from softclt.few_labels.learning import Learned
+    from softclt.reports.classifying import Classifying
     from softclt.reports.labelling import Labelling
+
+FEW = "ts2vec"  # the method where labels are missing
 
 
 @options.reads_tables
@@ -52,12 +57,19 @@ def classify(
             "Without it, the label column of DATA, which may have empty cells.",
         ),
     ] = None,
-    method: options.Method = "ts2vec",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="See 'softclt list methods'. By default ts2vec where labels are missing; where "
+            "all series have one, SeriesClassifier, unless a classifier, preset or checkpoint is "
+            "named."
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
             help="A pre-trained model instead of a method, e.g. base: nothing is trained but the "
-            "classifier."
+            "classifier; where all series have labels, SeriesClassifier reads it."
         ),
     ] = None,
     classifier: Annotated[
@@ -70,13 +82,25 @@ def classify(
         ),
     ] = "auto",
     preset: options.Preset = None,
-    settings: options.Settings = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Any parameter of the method, or of SeriesClassifier; give it as often as needed.",
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="Page to write, with a learning curve and pictures: .html."),
+        typer.Option(
+            help="Page to write: how good it is, labels in doubt or to give next, pictures: .html."
+        ),
     ] = None,
     advise: Annotated[
-        int, typer.Option("--next", min=0, help="How many ids to name that are worth a label.")
+        int,
+        typer.Option(
+            "--next", min=0, help="With few labels, how many ids to name that are worth a label."
+        ),
     ] = 10,
     checkpoint: Annotated[
         Path | None,
@@ -93,10 +117,14 @@ def classify(
     *,
     columns: "Columns",
 ) -> None:
-    """You have many series and labels of a few: write a label for each, and how sure it is.
+    """Write a label for each series, and how sure it is: from labels of all others, or of a few.
 
-    Learns from all series of DATA without labels, then from its labels. Says how accurate that is,
-    by holding labels out, how much ten more would help, and which series to label next.
+    With labels of some series of DATA, it learns from all of them without labels, then from the
+    labels. Says how accurate that is, by holding labels out, how much ten more would help, and
+    which series to label next.
+
+    With a label for each series of DATA, a pre-trained encoder is read by a ridge. Says how
+    accurate that is, by leaving each series out, what is confused, and which labels look wrong.
     """
     check_outputs(
         Output(out, TABLE_SUFFIXES),
@@ -106,68 +134,128 @@ def classify(
         reads=[data, new, labels],
     )
     check_input(data)
-    if model is not None:
-        if method != "ts2vec" or preset is not None:
-            raise ValueError("--model comes trained; leave --method and --preset out")
-        method, settings = "pretrained", [f"weights={model}", *(settings or [])]
-    learner = with_bars(build_model(method, preset, settings, random_state=seed))
+    if model is not None and (method is not None or preset is not None):
+        raise ValueError("--model comes trained; leave --method and --preset out")
+    of_few = classifier != "auto" or any(one is not None for one in (method, preset, checkpoint))
+    learner = _learner(method, model, preset, settings, seed) if of_few else None
 
-    from softclt.bench.estimates import training_words
-    from softclt.few_labels import Predictions
     from softclt.few_labels.classifier import CLASSIFIERS
-    from softclt.few_labels.learning import learn
-    from softclt.reports.labelling import Labelling
     from softclt.validation import check_choice
 
     check_choice(classifier, CLASSIFIERS, "classifier")
     table, given = _read_labelled(data, labels, columns, split)
     others = None if new is None else _read_new(new, columns, table.channels)
     _warn_of_single_labels(given)
+    command = shlex.join(["softclt", *sys.argv[1:]])
+    if learner is None and len(given.rows) == len(table):
+        reader = by_all.new_classifier(model, settings, seed)
+        whole = by_all.classify(reader, data, table, given, others, command)
+        page = None if report is None else by_all.page(whole)
+        _write(whole, None if new is not None else given, page, out, report, safe_csv)
+        if as_json:
+            _print_facts(by_all.facts(whole), out, report)
+        else:
+            by_all.tell(whole, out, report)
+        return
+    if learner is None:
+        learner = _learner(method, model, preset, settings, seed)
+    learned = _learn(learner, data, table, given, classifier, checkpoint)
+    found = _labelling(learned, table, given, others, advise, seed, command)
+    page = None if report is None else _page(found)
+    _write(found, None if new is not None else given, page, out, report, safe_csv)
+    if as_json:
+        _print_facts(_facts(found), out, report)
+    else:
+        _tell(found, out, report)
+
+
+def _learner(
+    method: str | None,
+    model: str | None,
+    preset: str | None,
+    settings: Sequence[str] | None,
+    seed: int,
+) -> Any:
+    """The method that learns without labels; unfitted."""
+    if model is not None:
+        method, settings = "pretrained", [f"weights={model}", *(settings or [])]
+    return with_bars(build_model(method or FEW, preset, settings, random_state=seed))
+
+
+def _learn(
+    learner: Any,
+    data: str,
+    table: "SeriesTable",
+    given: "PartialLabels",
+    classifier: str,
+    checkpoint: Path | None,
+) -> "Learned":
+    from softclt.bench.estimates import training_words
+    from softclt.few_labels.learning import learn
+
     note(
-        f"learning with {method} from {len(table)} series of {data}, then from "
+        f"learning with {_name_of(learner)} from {len(table)} series of {data}, then from "
         f"{len(given.rows)} labels{training_words(learner, table.X.shape)}"
     )
     try:
-        learned = learn(
-            learner,
-            table.X,
-            given,
-            classifier=classifier,
-            checkpoint=checkpoint,
-            progress=True,
+        return learn(
+            learner, table.X, given, classifier=classifier, checkpoint=checkpoint, progress=True
         )
     except KeyboardInterrupt as interruption:
         if interruption.args:  # how to go on
             tell(interruption)
         raise
+
+
+def _labelling(
+    learned: "Learned",
+    table: "SeriesTable",
+    given: "PartialLabels",
+    others: "SeriesTable | None",
+    advise: int,
+    seed: int,
+    command: str,
+) -> "Labelling":
+    """What there is to tell."""
+    from softclt.few_labels import Predictions
+    from softclt.reports.labelling import Labelling
+
     shown = table if others is None else others
     predictions = Predictions(learned.model.predict_proba(shown.X))
-    found = Labelling(
+    return Labelling(
         series=shown,
         predictions=predictions,
         given=given,
         trained_on=table,
         study=learned.study(seed, True),
         next_rows=learned.next_rows(predictions, advise, None if others is None else others.X),
-        learned=_words(method, learned),
+        learned=_words(learned),
         saw_labels=learned.saw_labels,
-        command=shlex.join(["softclt", *sys.argv[1:]]),
+        command=command,
     )
-    classes: list[str] = given.classes.tolist()
-    names = [classes[code] if code >= 0 else None for code in given.codes]
-    page = None if report is None else _page(found)
-    write_table(
-        predictions.table(shown.ids, classes, names if new is None else None), out, safe_csv
-    )
+
+
+def _write(
+    found: "Labelling | Classifying",
+    given: "PartialLabels | None",
+    page: str | None,
+    out: Path,
+    report: Path | None,
+    safe_csv: bool,
+) -> None:
+    """The table of predictions, with the labels of the same series where there are any; a page."""
+    classes: list[str] = found.given.classes.tolist()
+    names = None
+    if given is not None:
+        names = [classes[code] if code >= 0 else None for code in given.codes]
+    write_table(found.predictions.table(found.series.ids, classes, names), out, safe_csv)
     if report is not None and page is not None:
         with whole_file(report) as temporary:
             temporary.write_text(page, encoding="utf-8")
-    if as_json:
-        print_json(
-            {"out": str(out), "report": None if report is None else str(report), **_facts(found)}
-        )
-        return
-    _tell(found, out, report)
+
+
+def _print_facts(facts: dict[str, Any], out: Path, report: Path | None) -> None:
+    print_json({"out": str(out), "report": None if report is None else str(report), **facts})
 
 
 def _read_labelled(
@@ -219,8 +307,14 @@ def _warn_of_single_labels(given: "PartialLabels") -> None:
         tell(f"one label only for {named}; a second one makes a class testable, too")
 
 
-def _words(method: str, learned: "Learned") -> str:
-    model = learned.model
+def _name_of(learner: Any) -> str:
+    from softclt.methods import methods
+
+    return methods.name_of(type(learner))
+
+
+def _words(learned: "Learned") -> str:
+    model, method = learned.model, _name_of(learned.first)
     if model.classifier != "auto":
         return f"{method} with {model.classifier}"
     return method if learned.saw_labels else f"{method} with {learned.reader}"

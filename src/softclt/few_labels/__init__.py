@@ -7,3 +7,4 @@ from softclt.few_labels.predictions import Predictions as Predictions
 from softclt.few_labels.study import Interval as Interval
 from softclt.few_labels.study import LabelStudy as LabelStudy
 from softclt.few_labels.study import study_labels as study_labels
+from softclt.few_labels.study import wilson as wilson

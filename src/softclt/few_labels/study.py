@@ -38,6 +38,14 @@ class Interval:
         return self.high - self.low
 
 
+def wilson(share: float, n: float) -> Interval:
+    """A share of n independent tests with the ends of Wilson's interval."""
+    z = 1.96
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return Interval(share, max(0.0, middle - half), min(1.0, middle + half))
+
+
 @dataclass(frozen=True, eq=False)
 class LabelStudy:
     """What classifiers made of labels that they had not seen.
@@ -77,10 +85,7 @@ class LabelStudy:
         interval counts each series once, and its variance is that of independent tests times
         ``1 + k / (k - 1)`` for k folds, as Nadeau and Bengio have it.
         """
-        share, n, z = float(self.accuracies[-1].mean()), self._independent, 1.96
-        middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-        half = z / (1 + z**2 / n) * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-        return Interval(share, max(0.0, middle - half), min(1.0, middle + half))
+        return wilson(float(self.accuracies[-1].mean()), self._independent)
 
     @property
     def _independent(self) -> float:

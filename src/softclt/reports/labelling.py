@@ -58,7 +58,12 @@ def labelling_report(found: Labelling) -> Document:
         Section("Summary", points=tuple(summary(found))),
         _accuracy_section(found),
         _next_section(found),
-        _classes_section(found),
+        predictions_section(
+            found.series,
+            found.predictions,
+            found.given,
+            "Confidences rank series by certainty; with few labels they are no calibrated odds.",
+        ),
         _doubted_section(found),
         Section("Run it again", code=(found.command,)) if found.command else None,
     ]
@@ -210,13 +215,23 @@ def _next_section(found: Labelling) -> Section | None:
     return Section("What to label next", text, grids=(grid,), pictures=(picture,))
 
 
-def _classes_section(found: Labelling) -> Section:
-    predicted, n = found.predictions.codes, len(found.series)
-    confidence = found.predictions.confidence
+def predictions_section(
+    series: SeriesTable, predictions: Predictions, given: PartialLabels, note: str
+) -> Section:
+    """How many series of each class there are, how sure that is, and pictures of some.
+
+    Args:
+        series: Those that were labelled.
+        predictions: For them.
+        given: Labels that were learned from.
+        note: What confidences are worth.
+    """
+    predicted, n = predictions.codes, len(series)
+    confidence = predictions.confidence
     lines = []
-    for code, name in enumerate(found.given.classes):
+    for code, name in enumerate(given.classes):
         own = predicted == code
-        count, labels = int(own.sum()), int(found.given.counts[code])
+        count, labels = int(own.sum()), int(given.counts[code])
         mean = float(confidence[own].mean()) if count else np.nan
         cells = (
             Cell(name),
@@ -233,12 +248,11 @@ def _classes_section(found: Labelling) -> Section:
         Column("share", below="%"),
         Column("mean confidence"),
     )
-    note = "Confidences rank series by certainty; with few labels they are no calibrated odds."
     picture = (
         "Most and least certain series of each class",
         "A row for each class: left its surest series, right its least sure, with id and "
-        f"confidence{channel_words(found.series.X)}.",
-        certain_figure(found.series, found.predictions, found.given.classes.tolist()),
+        f"confidence{channel_words(series.X)}.",
+        certain_figure(series, predictions, given.classes.tolist()),
     )
     grid = Grid("Classes of the predictions", columns, tuple(lines), (note,))
     return Section("What came out", grids=(grid,), pictures=(picture,))

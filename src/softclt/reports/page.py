@@ -10,6 +10,8 @@ from softclt.plaintext import visible
 from softclt.reports.document import Cell, Document, Picture
 from softclt.reports.pictures import inline_svg
 
+_SMALL = 5.0  # inches of figures that a narrow screen shows as a whole
+
 
 def html(document: Document) -> str:
     """The text of the page."""
@@ -30,13 +32,15 @@ def html(document: Document) -> str:
 
 
 def _drawing(picture: Picture, key: str) -> dict[str, Any]:
-    """The SVG of a picture, and whether it stands on white paper in a dark page, too."""
+    """The SVG of a picture; whether it stands on white paper in a dark page, too, and is small."""
     from markupsafe import Markup
 
     _, _, content = picture
     themed = not isinstance(content, str) or "currentColor" in content
     # Markup: the SVG comes from matplotlib, or from a caller who may put anything into his page.
-    return {"svg": Markup(inline_svg(content, key, themed=themed)), "paper": not themed}
+    svg = Markup(inline_svg(content, key, themed=themed))
+    small = not isinstance(content, str) and content.get_figwidth() < _SMALL
+    return {"svg": svg, "paper": not themed, "small": small}
 
 
 def _slug(text: str) -> str:
