@@ -114,7 +114,9 @@ def test_a_wrong_name_is_answered_with_the_known_ones(tmp_path, table):
 
 
 def test_models_are_listed_with_what_they_have_seen():
-    assert "The newest: base-" in softclt("list", "models").stdout
+    told = softclt("list", "models").stdout
+    assert "The newest: base-" in told
+    assert "Licence: Apache-2.0. Sources: UCR and UEA sets (" in told
     found = json.loads(softclt("list", "models", "--json").stdout)["models"]
     assert set(found) == set(pretrained.names())
     assert found["base"]["tags"]["sha256"] == pretrained.find_weights("base").digest

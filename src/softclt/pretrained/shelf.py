@@ -105,7 +105,15 @@ def about(name: str) -> str:
     scores = "; ".join(f"{what} {score}" for what, score in manifest.get("scores", {}).items())
     words = manifest.get("about") or f"Trained on {len(sets)} sets."
     size = (folder_of(name) / WEIGHTS).stat().st_size / 1e6
-    return f"{words} {size:.1f} MB.{f' {scores}.' if scores else ''}"
+    scored = f" {scores}." if scores else ""
+    return f"{words} {size:.1f} MB.{scored}{_licences(manifest.get('licence', {}))}"
+
+
+def _licences(by_part: Mapping[str, str]) -> str:
+    """That of the weights, then those of what they were made from."""
+    sources = ", ".join(f"{part} ({own})" for part, own in by_part.items() if part != "weights")
+    own = f" Licence: {by_part['weights']}." if "weights" in by_part else ""
+    return f"{own} Sources: {sources}." if sources else own
 
 
 def write_manifest(folder: str | os.PathLike[str], seen: Mapping[str, Any], **facts: Any) -> None:
