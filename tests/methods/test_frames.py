@@ -56,8 +56,11 @@ def test_set_output_gives_frames_of_polars(table):
         model.transform(table, as_frame=True)
 
 
-def test_names_of_several_channels_are_known_from_fit(rng):
-    X, encoder = rng.normal(size=(3, 2, 20)), load_pretrained("base")
-    with pytest.raises(ValueError, match=r"more channels than the 240 names.*fit\(X\) first"):
-        encoder.transform(X, as_frame=True)
-    assert encoder.fit(X).transform(X, as_frame=True).columns[-1] == "channel1_mean119"
+@pytest.mark.parametrize(
+    ("channels", "last"), [("concat", "channel1_mean119"), ("mean", "mean119")]
+)
+def test_names_of_several_channels_need_no_fit(channels, last, rng):
+    X, encoder = rng.normal(size=(3, 2, 20)), load_pretrained("base", channels=channels)
+    frame = encoder.transform(X, as_frame=True)
+    assert frame.columns[-1] == last
+    assert frame.equals(encoder.fit(X).transform(X, as_frame=True))

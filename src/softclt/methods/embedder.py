@@ -60,14 +60,12 @@ class SeriesTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ids = held.ids
         if (source := left_on_disk(X)) is not None and isinstance(source, SeriesSource):
             ids = source.ids()
-        names = self.get_feature_names_out()
-        if len(names) != R.shape[1]:
-            raise ValueError(
-                f"X has more channels than the {len(names)} names of dimensions are for; call "
-                "fit(X) first, from which the names are known"
-            )
         index = None if ids is None else pd.Index(ids, name="id")
-        return pd.DataFrame(R, index=index, columns=names)
+        return pd.DataFrame(R, index=index, columns=self._names_of(R.shape[1]))
+
+    def _names_of(self, n_numbers: int) -> NDArray[np.object_]:
+        """Names of the numbers that `transform` gave."""
+        return self.get_feature_names_out()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -256,6 +256,20 @@ class Pretrained(SeriesContrast):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """max0, ..., mean0, ...; with all blocks block0_max0, ...; channel1_max0 where several."""
+        return self._names_by_channel(getattr(self, "n_features_in_", None) or 1)
+
+    def _names_of(self, n_numbers: int) -> NDArray[np.object_]:
+        if self.channels == "mean":
+            return self.get_feature_names_out()
+        return self._names_by_channel(n_numbers // len(self._names_of_a_channel()))
+
+    def _names_by_channel(self, n_channels: int) -> NDArray[np.object_]:
+        names = self._names_of_a_channel()
+        if self.channels == "concat" and n_channels > 1:
+            names = [f"channel{c}_{name}" for c in range(n_channels) for name in names]
+        return np.array(names, dtype=object)
+
+    def _names_of_a_channel(self) -> list[str]:
         pooling, layers = self.read_out()
         encoder = self._encoder()
         blocks = range(encoder.n_layers) if layers == "all" else [encoder.n_layers - 1]
@@ -268,10 +282,7 @@ class Pretrained(SeriesContrast):
         if self.readout == "rich":
             coarser = [f"coarser{times}_{name}" for times in COARSER for name in names]
             names = [*names, *coarser, "level", "scale"]
-        n_channels = getattr(self, "n_features_in_", None) or 1
-        if self.channels == "concat" and n_channels > 1:
-            names = [f"channel{c}_{name}" for c in range(n_channels) for name in names]
-        return np.array(names, dtype=object)
+        return names
 
     def _start(self) -> _Start:
         start: _Start | None = self.__dict__.get("_start_")
