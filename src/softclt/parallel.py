@@ -134,7 +134,7 @@ def on_ray(
             reason = str(error.cause).partition("\n")[0]
             raise RuntimeError(
                 f"a worker of Ray cannot begin ({reason}); it needs softclt and all that the "
-                "metric needs, in the versions of this process"
+                "work needs, in the versions of this process"
             ) from error
         except ray.exceptions.RayError as error:
             raise RuntimeError(
