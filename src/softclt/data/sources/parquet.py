@@ -134,7 +134,7 @@ class _Divided:
 
     @property
     def n_series(self) -> int:
-        return sum(piece.n_series for piece in self.pieces)
+        return int(sum(piece.n_series for piece in self.pieces))
 
 
 def _header(path: Place, columns: Columns) -> _Table:

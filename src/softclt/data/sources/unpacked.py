@@ -13,6 +13,7 @@ from softclt.data.arrays import Arrays
 from softclt.data.columns import Columns, refuse_given
 from softclt.data.csvfile import Block, CsvTable
 from softclt.data.errors import DataError
+from softclt.data.rows import bad_cells
 from softclt.data.sources.arrays import NpySource
 from softclt.data.sources.parquet import ParquetSource
 from softclt.data.tables import parquet
@@ -67,8 +68,7 @@ def _as_parquet(path: Path, copy: Path, progress: bool, columns: Columns) -> Col
         writer.close()
     if bad := table.bad_lines:
         _log.warning(
-            "%s: %d cells are no numbers and were read as missing, the first at line %d",
-            *(path, len(bad), bad[0]),
+            "%s: %s read as missing, the first at line %d", path, bad_cells(len(bad)), bad[0]
         )
     named: Columns = {"id": "id" if "id" in kept else "", "time": "time" if "time" in kept else ""}
     named |= {"label": "", "values": values, "form": "long" if roles.long else "wide"}
@@ -110,7 +110,7 @@ class NpzSource(NpySource):
         self._folder = tempfile.TemporaryDirectory(prefix="softclt-")
         copy = Path(self._folder.name) / f"{path.name}.npy"
         with zipfile.ZipFile(path) as members, progress_bar(f"reading {path.name}", None, progress):
-            (member,) = (one for one in members.namelist() if one.lower() == f"{name}.npy")
+            (member,) = (one for one in members.namelist() if _array_of(one) == name)
             with members.open(member) as packed, copy.open("wb") as whole:
                 shutil.copyfileobj(packed, whole, 2**24)
         opened = NpySource.open(copy)
@@ -129,7 +129,8 @@ def unpack_if_large(
 ) -> CsvSource | NpzSource | None:
     """The source of a CSV or an .npz file with more than so many bytes; None for another file.
 
-    A file that has a training and a test part is none, nor a table that is to be resampled.
+    A file that has a training and a test part is none, nor a table that is to be resampled, nor an
+    array in Fortran's order: these are read as a whole.
     """
     name = path.name.lower()
     if not path.is_file():
@@ -143,9 +144,24 @@ def unpack_if_large(
         if found is None or "x_train" in arrays:
             return None
         with zipfile.ZipFile(path) as members:
-            sizes = {one.filename.lower(): one.file_size for one in members.infolist()}
-        if sizes.get(f"{found}.npy", 0) > least:
+            (member,) = (one for one in members.infolist() if _array_of(one.filename) == found)
+            large = member.file_size > least and not _in_columns(members, member.filename)
+        if large:
             refuse_given(columns, "CSV and Parquet tables", path)
             ids = arrays["ids"].tolist() if "ids" in arrays else []
             return NpzSource(path, found, ids, progress)
     return None
+
+
+def _array_of(member: str) -> str:
+    """The name of the array in a member of an .npz file, as `Arrays` has it."""
+    return member.removesuffix(".npy").lower()
+
+
+def _in_columns(members: zipfile.ZipFile, member: str) -> bool:
+    """Whether an array is in Fortran's order."""
+    layout: Any = np.lib.format
+    with members.open(member) as file:
+        version = layout.read_magic(file)
+        reader = layout.read_array_header_1_0 if version == (1, 0) else layout.read_array_header_2_0
+        return bool(reader(file)[1])
