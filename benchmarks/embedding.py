@@ -1,12 +1,13 @@
 """Embedding files of any size: memory and series a second, a JSON line for each file.
 
-    python benchmarks/embedding.py                                  # base, two sizes, three kinds
-    python benchmarks/embedding.py --kinds parquet --series 70000
-    python benchmarks/embedding.py --model model/ --series 70000 210000
+    python benchmarks/embedding.py                                  # what files cost
+    python benchmarks/embedding.py --model base --kinds parquet --series 5000
 
-Writes random walks of --length steps as one file, runs ``softclt embed`` on it in a process of one
-thread, and deletes both. Peak is that process' largest resident memory, imports and all; seconds
-are those of the whole command. Files of fewer than 67 million values are read as a whole.
+Writes random walks of --length steps as one file, embeds it in a process of one thread into a file
+of the same kind, and deletes both. With --model, by ``softclt embed``; without, by the same
+reader, loop and writer, and a model that gives 240 means, which costs nothing: what is left is the
+files. Peak is that process' largest resident memory, imports and all; seconds are all that it
+takes. Files of fewer than 67 million values are read as a whole.
 """
 
 import json
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +62,39 @@ def sizes(n: int, rows: int) -> list[int]:
     return [min(rows, n - start) for start in range(0, n, rows)]
 
 
-def embed(path: Path, out: Path, model: str) -> tuple[float, float]:
-    """Seconds and largest memory, in bytes, of the command."""
-    words = [sys.executable, "-m", "softclt", "embed", model, str(path), "--out", str(out)]
+class Means:
+    """A model that costs nothing."""
+
+    def transform(self, X: NDArray[Any]) -> NDArray[np.float32]:
+        """The mean of each series, 240 times."""
+        return np.repeat(X.mean(axis=(1, 2))[:, None], 240, axis=1).astype(np.float32)
+
+
+def embed_by_means(path: Path, out: Path) -> None:
+    """What ``softclt embed`` does to a large file, without a network."""
+    from softclt.data.sources import open_to_read_once
+    from softclt.embedding import Recipe, embedded_blocks, embedding_writer
+
+    source = open_to_read_once(path)
+    if source is None:
+        raise SystemExit(f"{path} is read as a whole; give more --series")
+    with embedding_writer(out, len(source)) as write:
+        for ids, embeddings in embedded_blocks(Recipe(Means()), source):
+            write(ids, embeddings)
+
+
+def embed(path: Path, out: Path, model: str | None) -> tuple[float, float]:
+    """Seconds and largest memory, in bytes, of a process."""
+    words = [sys.executable, __file__, "--embed", str(path), str(out)]
+    if model is not None:
+        words = [sys.executable, "-m", "softclt", "embed", model, str(path), "--out", str(out)]
     one_thread = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     start = time.perf_counter()
     process = subprocess.Popen(words, env=os.environ | one_thread)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise SystemExit(f"softclt embed ended with {process.returncode}")
+        raise SystemExit(f"it ended with {process.returncode}")
     return time.perf_counter() - start, usage.ru_maxrss * 1024
 
 
@@ -82,7 +106,7 @@ def measure(kind: str, n: int, options: Namespace) -> dict[str, Any]:
         seconds, peak = embed(path, out, options.model)
         return {
             "kind": kind,
-            "model": Path(options.model).name,
+            "model": options.model,
             "series": n,
             "length": options.length,
             "read_mb": round(path.stat().st_size / 1e6),
@@ -96,12 +120,16 @@ def measure(kind: str, n: int, options: Namespace) -> dict[str, Any]:
 def main() -> None:
     """Each kind in each size."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="base")
+    parser.add_argument("--model", help="name or folder")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
-    parser.add_argument("--series", nargs="+", type=int, default=[70_000, 140_000])
+    parser.add_argument("--series", nargs="+", type=int, default=[70_000, 210_000])
     parser.add_argument("--length", type=int, default=1000)
     parser.add_argument("--folder", type=Path, help="where the files are written for a while")
+    parser.add_argument("--embed", nargs=2, type=Path, help=SUPPRESS)
     options = parser.parse_args()
+    if options.embed is not None:
+        embed_by_means(*options.embed)
+        return
     for kind in options.kinds:
         for n in options.series:
             print(json.dumps(measure(kind, n, options)), flush=True)

@@ -101,6 +101,16 @@ def test_an_npz_file_is_the_same(rng, tmp_path, with_ids):
     assert source.name == str(tmp_path / "x.npz")
 
 
+def test_a_damaged_npz_file_is_named(rng, tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, X=rng.normal(size=(9, 2, 5)))
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 2] ^= 255
+    path.write_bytes(whole)
+    with pytest.raises(DataError, match=r"x\.npz: is no NumPy file, or a damaged one"):
+        open_to_read_once(path)
+
+
 def test_files_with_a_test_part_and_tables_to_resample_are_read_as_a_whole(wide, tmp_path):
     np.savez(tmp_path / "x.npz", x_train=np.zeros((2, 3)), x_test=np.zeros((2, 3)))
     assert open_to_read_once(tmp_path / "x.npz") is None

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from softclt.data.sources import SeriesSource
+from softclt.data.sources import ParquetSource, SeriesSource
 from softclt.validation import Floats32
 
 _AT_ONCE = 2**24  # values, or numbers of embeddings, that are in memory at the same time
@@ -56,6 +56,8 @@ class Recipe:
 
 def embedded_blocks(recipe: Recipe, source: SeriesSource) -> Iterator[tuple[list[Any], Floats32]]:
     """Ids and embeddings of all series in their order, of some at a time."""
+    if isinstance(source, ParquetSource):
+        source.held_bytes = 0  # each piece is needed once
     n, d, t = source.shape
     numbers = _NUMBERS if recipe.level == "instance" else _NUMBERS * t
     size = max(1, _AT_ONCE // max(d * t, numbers))

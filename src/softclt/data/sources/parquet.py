@@ -50,7 +50,10 @@ class ParquetSource(SeriesSource):
 
     Attributes:
         files: In the order of their names, each with the number of its series.
+        held_bytes: Of decoded series that are kept, beside those that were decoded last.
     """
+
+    held_bytes = HELD_BYTES
 
     def __init__(self, path: Place, **columns: Unpack[Columns]) -> None:
         folder = existing_place(path)
@@ -106,7 +109,7 @@ class ParquetSource(SeriesSource):
                 X = table.X.astype(self.dtype)
                 self._ids[i] = table.ids if table.has_ids else []
                 held = X.nbytes + sum(values.nbytes for values in self._held.values())
-                while self._held and held > HELD_BYTES:
+                while self._held and held > self.held_bytes:
                     held -= self._held.popitem(last=False)[1].nbytes
                 self._held[i] = X
             self._held.move_to_end(i)

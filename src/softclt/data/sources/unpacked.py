@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from softclt.data.arrays import Arrays
+from softclt.data.arrays import Arrays, damage_told
 from softclt.data.columns import Columns, refuse_given
 from softclt.data.csvfile import Block, CsvTable
 from softclt.data.errors import DataError
@@ -109,7 +109,8 @@ class NpzSource(NpySource):
     def __init__(self, path: Path, name: str, ids: list[Any], progress: bool = False) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="softclt-")
         copy = Path(self._folder.name) / f"{path.name}.npy"
-        with zipfile.ZipFile(path) as members, progress_bar(f"reading {path.name}", None, progress):
+        bar = progress_bar(f"reading {path.name}", None, progress)
+        with bar, damage_told(path), zipfile.ZipFile(path) as members:
             (member,) = (one for one in members.namelist() if _array_of(one) == name)
             with members.open(member) as packed, copy.open("wb") as whole:
                 shutil.copyfileobj(packed, whole, 2**24)
@@ -143,7 +144,7 @@ def unpack_if_large(
         found = next((one for one in ("x", "data") if one in arrays), None)
         if found is None or "x_train" in arrays:
             return None
-        with zipfile.ZipFile(path) as members:
+        with damage_told(path), zipfile.ZipFile(path) as members:
             (member,) = (one for one in members.infolist() if _array_of(one.filename) == found)
             large = member.file_size > least and not _in_columns(members, member.filename)
         if large:
