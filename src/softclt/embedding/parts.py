@@ -118,7 +118,7 @@ def embed_parts(
         start = time.perf_counter()
         n_series = sum(part.series for part in todo)
         with progress_bar("embedding", n_series, progress, unit="series") as advance:
-            if ray is None:
+            if ray is None or not todo:
                 _here(recipe, source.columns, todo, kept, advance)
             else:
                 _on_ray(recipe, source.columns, todo, kept, advance, ray)
