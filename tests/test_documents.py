@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from softclt.assignments import assignments
@@ -62,23 +63,51 @@ def test_each_story_of_the_readme_runs(block, tmp_path, monkeypatch):
     run_in(tmp_path, block)
 
 
-@pytest.mark.parametrize("page", ["docs/frames.md"])
-def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
-    pytest.importorskip("polars", reason="the page shows frames of polars")
+@pytest.mark.parametrize(
+    ("page", "package"), [("docs/frames.md", "polars"), ("docs/export.md", "onnxscript")]
+)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page, package, tmp_path, monkeypatch):
+    pytest.importorskip(package, reason="the page shows it")
     monkeypatch.chdir(tmp_path)
     exec(compile("\n".join(blocks(page, "python")), page, "exec"), {"__name__": "__main__"})
+
+
+def run_commands(block, folder):
+    """The lines of a block of commands, as they are written."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}  # as in conftest.py
+    for line in block.splitlines():
+        command = [sys.executable, "-m", *shlex.split(line, comments=True)]
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_commands_of_the_page_on_export_run(tmp_path):
+    pytest.importorskip("onnxscript")
+    os.symlink(ROOT / "examples", tmp_path / "examples")
+    for block in blocks("docs/export.md", "bash"):
+        run_commands(block, tmp_path)
+    assert len((tmp_path / "embeddings.csv").read_text().splitlines()) == 1 + 12
+
+
+def test_the_page_on_many_machines_embeds_a_folder_and_reads_it(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pyarrow")
+    table = pd.read_csv(ROOT / "examples" / "sensors.csv")
+    for name, rows in table.groupby(table["machine"].str.split("-").str[0]):
+        path = tmp_path / "series" / f"{name}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        rows.rename(columns={"machine": "id"}).to_parquet(path, index=False)
+    monkeypatch.chdir(tmp_path)
+    run_commands(blocks("docs/cluster.md", "bash")[0], tmp_path)
+    run_in(tmp_path, blocks("docs/cluster.md", "python")[0])
+    assert "True 12 " in capsys.readouterr().out
 
 
 def test_the_commands_of_the_readme_make_embeddings_of_a_csv(tmp_path):
     (story,) = [block for block in blocks("README.md", "bash") if "softclt embed" in block]
     os.symlink(ROOT / "examples", tmp_path / "examples")
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}  # as in conftest.py
-    for line in story.splitlines():
-        command = [sys.executable, "-m", *shlex.split(line)]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
+    run_commands(story, tmp_path)
     table = (tmp_path / "embeddings.csv").read_text().splitlines()
     assert table[0].startswith("id,emb_0,")
     assert len(table) == 1 + 12

@@ -134,11 +134,12 @@ def on_ray(
             reason = str(error.cause).partition("\n")[0]
             raise RuntimeError(
                 f"a worker of Ray cannot begin ({reason}); it needs softclt and all that the "
-                "metric needs, in the versions of this process"
+                "work needs, in the versions of this process"
             ) from error
         except ray.exceptions.RayError as error:
+            reason = str(error).strip().partition("\n")[0]
             raise RuntimeError(
-                f"Ray gave up on a task after {ATTEMPTS} more attempts ({error}). What was "
+                f"Ray gave up on a task after {ATTEMPTS} more attempts ({reason}). What was "
                 "finished is kept: the same call goes on where it was"
             ) from error
         finally:

@@ -1,6 +1,10 @@
 """Text of users as text: what a terminal, a page or a sheet would obey is written out instead."""
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Control characters but tab and newline, line separators, what turns the direction of writing, and
 # halves of characters, which names of files may have and no file may.
@@ -31,3 +35,14 @@ def no_formula(cell: object) -> object:
         return cell
     mark = "'" if cell.lstrip(" ").startswith(_FORMULA) else ""
     return mark + cell.replace("\r", "\n")  # a bare return would begin a row in some readers
+
+
+def without_formulas(table: "pd.DataFrame") -> "pd.DataFrame":
+    """A copy of a table whose texts and names a spreadsheet does not compute."""
+    texts = [i for i, kind in enumerate(table.dtypes) if kind.kind not in "biufcmM"]
+    table = table.copy()
+    for i in texts:
+        cells = [no_formula(cell) for cell in table.iloc[:, i]]
+        table.isetitem(i, cells)
+    table.columns = table.columns.map(no_formula)
+    return table

@@ -148,6 +148,7 @@ def test_an_output_never_replaces_an_input_or_another_output(folder, tmp_path):
         ("umap", "explore {f}/model {f}/data.csv --out {t}/m.html --projection umap"),
         ("ray", "distances {f}/data.csv --out {t}/d --ray local"),
         ("ray", "bench quick --out {t}/r --ray local"),
+        ("ray", "embed {f}/model {f} --out {t}/parts --ray local"),
     ],
 )
 def test_a_missing_extra_is_named_before_anything_is_done(

@@ -211,7 +211,7 @@ def test_few_row_groups_are_held(folder, monkeypatch):
     path, X = folder
     source = open_series(path)
     size = X[:1].nbytes * 2
-    monkeypatch.setattr(parquet, "HELD_BYTES", 3 * size)
+    monkeypatch.setattr(parquet.ParquetSource, "held_bytes", 3 * size)
     for row in [0, 14, 7, 0, 3]:
         np.testing.assert_array_equal(source.take(np.array([row])), X[[row]])
         assert sum(values.nbytes for values in source._held.values()) <= 3 * size

@@ -217,6 +217,18 @@ assert "torch" not in sys.modules
     assert (tmp_path / "e.csv").is_file()
 
 
+def test_a_file_embeds_a_folder_part_by_part(base, table, tmp_path):
+    (tmp_path / "folder").mkdir()
+    pd.read_csv(table).to_parquet(tmp_path / "folder" / "x.parquet")
+    words = ["embed", base, tmp_path / "folder", "--out"]
+    softclt_command(*words, tmp_path / "parts")
+    softclt_command(*words, tmp_path / "one.parquet")
+    one, part = (pd.read_parquet(tmp_path / name) for name in ("one.parquet", "parts/x.parquet"))
+    pd.testing.assert_frame_equal(part, one, atol=1e-6)
+    manifest = json.loads((tmp_path / "parts" / "_manifest.json").read_text())
+    assert manifest["sha256"] == OnnxModel(base).facts["softclt.sha256"]
+
+
 def test_commands_say_in_a_line_what_a_file_cannot_do(base, table, tmp_path):
     out = tmp_path / "e.csv"
     done = softclt_command("embed", base, table, "--out", out, "--level", "timestamp", code=2)

@@ -11,13 +11,14 @@ from softclt.cli.classify import classify
 from softclt.cli.demo import demo
 from softclt.cli.detect import detect
 from softclt.cli.distances import distances
+from softclt.cli.embed import embed
 from softclt.cli.errors import Commands, show_tracebacks
 from softclt.cli.explore import explore
 from softclt.cli.export import export
 from softclt.cli.figures import figures
 from softclt.cli.forecast import forecast
 from softclt.cli.listing import list_names
-from softclt.cli.models import embed, fit, info
+from softclt.cli.models import fit, info
 from softclt.cli.options import examples
 from softclt.cli.pretrain import pretrain
 from softclt.cli.report import report
@@ -102,6 +103,8 @@ app.command(
         "softclt embed model/ series.npz --out steps.npz --level timestamp --causal",
         "softclt embed model/ long.csv --out windows.csv --level window --window 24",
         "softclt embed model.onnx sales.csv --id store --time day --out emb.parquet",
+        "softclt embed base folder/ --out parts/                  Parquet files, part by part",
+        "softclt embed base s3://bucket/folder --ray auto --out parts/",
     ),
 )(embed)
 app.command(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from softclt.files import whole_file
-from softclt.plaintext import no_formula, visible
+from softclt.plaintext import visible, without_formulas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -233,6 +233,12 @@ def print_table(table: "Table", title: str, *notes: str) -> None:
         console.print(visible(line), soft_wrap=True)
 
 
+def shape_in_words(X: Any) -> str:
+    """How many series, channels and steps there are."""
+    n, d, t = X.shape
+    return f"{n} series of {d} channel(s) and up to {t} steps"
+
+
 def print_json(value: Any) -> None:
     """One JSON document on stdout; what is not finite is null."""
     from softclt.persistence import json_safe
@@ -249,12 +255,7 @@ def write_table(table: "pd.DataFrame", path: Path, safe_csv: bool = False) -> No
         safe_csv: Whether texts of a CSV that a spreadsheet would compute get an apostrophe.
     """
     if safe_csv and path.suffix == ".csv":
-        texts = [i for i, kind in enumerate(table.dtypes) if kind.kind not in "biufcmM"]
-        table = table.copy()
-        for i in texts:
-            cells = [no_formula(cell) for cell in table.iloc[:, i]]
-            table.isetitem(i, cells)
-        table.columns = table.columns.map(no_formula)
+        table = without_formulas(table)
     with whole_file(path) as temporary:
         if path.suffix == ".parquet":
             table.to_parquet(temporary, index=False)

@@ -59,7 +59,7 @@ class Arrays(Mapping[str, NDArray[Any]]):
 
     def __init__(self, path: str | Path) -> None:
         self.path = existing_file(path)
-        with _damage_told(self.path), self.path.open("rb") as file:
+        with damage_told(self.path), self.path.open("rb") as file:
             if file.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX:
                 raise DataError("is one bare array; name it .npy, or save with savez", self.path)
             with zipfile.ZipFile(file) as members:
@@ -69,7 +69,7 @@ class Arrays(Mapping[str, NDArray[Any]]):
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         member = self._members[name]
-        with _damage_told(self.path), zipfile.ZipFile(self.path) as members:
+        with damage_told(self.path), zipfile.ZipFile(self.path) as members:
             size = members.getinfo(member).file_size
             with members.open(member) as file:
                 return _read(file, size, self.path, f"the array {name!r}")
@@ -86,7 +86,7 @@ def read_npy(path: str | Path) -> SeriesTable:
     path = existing_file(path)
     if zipfile.is_zipfile(path):
         raise DataError("holds several arrays; name it .npz", path)
-    with _damage_told(path), path.open("rb") as file:
+    with damage_told(path), path.open("rb") as file:
         array = _read(file, os.fstat(file.fileno()).st_size, path, "it")
     return SeriesTable(array, source=str(path))
 
@@ -141,7 +141,7 @@ def _read(file: IO[bytes], size: int, path: Path, name: str) -> NDArray[Any]:
 
 
 @contextmanager
-def _damage_told(path: Path) -> Iterator[None]:
+def damage_told(path: Path) -> Iterator[None]:
     """What fails in NumPy or zipfile becomes an error of the file."""
     try:
         yield

@@ -5,7 +5,8 @@ import io
 import logging
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -29,75 +30,131 @@ _log = logging.getLogger(__name__)
 
 def read_csv(path: Path, **columns: Unpack[Columns]) -> Rows:
     """Rows of a CSV file; see :func:`softclt.data.read_table` for the rules."""
-    names_only, decimal = names_of(columns), columns.get("decimal", ".")
-    lines = _cells(path, decimal)
-    line, first = next(lines)
-    header, is_data = _header(first, decimal)
-    roles = find_roles(header, fail=partial(DataError, path=path, at=line), **names_only)
-    names = [header[j] for j in roles.values]
-    cells = _Cells(names, path, decimal, columns.get("bad_values", "error") == "nan")
-    if is_data:
-        _log.warning("%s: the first line is all numbers, so it is read as data, not names", path)
-        lines = chain([(line, first)], lines)
+    table = CsvTable(io.StringIO(read_text(path)), path, **columns)
     numbers: list[Floats64] = []
-    texts: dict[int, list[str]] = {
-        j: [] for j in (roles.id, roles.time, roles.label) if j is not None
-    }
+    texts: dict[int, list[str]] = {j: [] for j in table.text_columns}
     line_of = array("q")
-    while block := list(islice(lines, 1 + _BLOCK // len(first))):
-        line_numbers, rows = zip(*block, strict=True)
-        by_column = list(zip(*rows, strict=True))
-        line_of.extend(line_numbers)
-        for j, column in texts.items():
-            column.extend(map(str.strip, by_column[j]))
-        picked = [by_column[j] for j in roles.values]
-        numbers.append(cells.numbers(picked, line_numbers))
-    if not numbers:
-        raise DataError("the header is all there is; expected rows of series below it", path, 1)
-    times = None if roles.time is None else texts[roles.time]
-    if times is not None and decimal == ",":
-        times = [re.sub(_DECIMAL_COMMA, r"\1.\2", text) for text in times]
-    ids = None if roles.id is None else [text or None for text in texts[roles.id]]
+    for block in table.blocks():
+        line_of.extend(block.lines)
+        numbers.append(block.numbers)
+        for j, column in block.texts.items():
+            texts[j].extend(column)
+    roles, bad_lines = table.roles, table.bad_lines
     labels = None
     if roles.label is not None:
         labels = [None if text in NO_LABEL else text for text in texts[roles.label]]
     return Rows(
         values=np.concatenate(numbers),
-        names=names,
-        ids=ids,
-        times=times,
+        names=table.names,
+        ids=None if roles.id is None else [text or None for text in texts[roles.id]],
+        times=None if roles.time is None else texts[roles.time],
         labels=labels,
         long=roles.long,
         place=line_of.__getitem__,
         source=str(path),
-        n_bad=len(cells.bad_lines),
-        first_bad=line_of.index(cells.bad_lines[0]) if cells.bad_lines else 0,
+        n_bad=len(bad_lines),
+        first_bad=line_of.index(bad_lines[0]) if bad_lines else 0,
         **order_of(columns),
     )
 
 
-def _cells(path: Path, decimal: str) -> Iterator[tuple[int, list[str]]]:
+@dataclass(frozen=True)
+class Block:
+    """Some lines of a CSV.
+
+    Attributes:
+        lines: Their numbers.
+        numbers: Of the value columns, ``(R, C)``.
+        texts: Cells of the columns of ids, times and labels, by their positions.
+    """
+
+    lines: tuple[int, ...]
+    numbers: Floats64
+    texts: dict[int, list[str]]
+
+
+class CsvTable:
+    """A CSV that is read block by block.
+
+    Args:
+        stream: The text, with newlines at the ends of lines.
+        path: The file, for messages.
+        **columns: See :func:`softclt.data.read_table`.
+
+    Attributes:
+        roles: What its columns are.
+        names: Of the value columns.
+        text_columns: Positions of ids, times and labels.
+        bad_lines: Of cells that were no numbers so far, where they are forgiven.
+    """
+
+    def __init__(self, stream: Iterable[str], path: Path, **columns: Unpack[Columns]) -> None:
+        names_only, self._decimal = names_of(columns), columns.get("decimal", ".")
+        self._path, self._lines = path, _cells(stream, path, self._decimal)
+        line, first = next(self._lines)
+        header, is_data = _header(first, self._decimal)
+        fail = partial(DataError, path=path, at=line)
+        self.roles = roles = find_roles(header, fail=fail, **names_only)
+        self.names = [header[j] for j in roles.values]
+        self.text_columns = [j for j in (roles.id, roles.time, roles.label) if j is not None]
+        forgive = columns.get("bad_values", "error") == "nan"
+        self._cells = _Cells(self.names, path, self._decimal, forgive)
+        if is_data:
+            _log.warning(
+                "%s: the first line is all numbers, so it is read as data, not names", path
+            )
+            self._lines = chain([(line, first)], self._lines)
+        self._size = 1 + _BLOCK // len(first)
+
+    @property
+    def bad_lines(self) -> list[int]:
+        """See above."""
+        return self._cells.bad_lines
+
+    def blocks(self) -> Iterator[Block]:
+        """All lines, once."""
+        empty = True
+        while block := list(islice(self._lines, self._size)):
+            empty = False
+            lines, rows = zip(*block, strict=True)
+            by_column = list(zip(*rows, strict=True))
+            texts = {j: list(map(str.strip, by_column[j])) for j in self.text_columns}
+            if self._decimal == "," and (time := self.roles.time) is not None:
+                texts[time] = [re.sub(_DECIMAL_COMMA, r"\1.\2", text) for text in texts[time]]
+            picked = [by_column[j] for j in self.roles.values]
+            yield Block(lines, self._cells.numbers(picked, lines), texts)
+        if empty:
+            raise DataError(
+                "the header is all there is; expected rows of series below it", self._path, 1
+            )
+
+
+def _cells(stream: Iterable[str], path: Path, decimal: str) -> Iterator[tuple[int, list[str]]]:
     """Cells of each line that has any, with its number; all lines have as many."""
-    text = read_text(path)
-    first_line = text.lstrip("\n").split("\n", 1)[0]
+    lines, skipped = iter(stream), 0
+    first_line = next(lines, "")
+    while first_line == "\n":
+        first_line, skipped = next(lines, ""), skipped + 1
     separators = ",;\t" if decimal == "." else ";\t"
-    reader = csv.reader(io.StringIO(text), delimiter=max(separators, key=first_line.count))
+    reader = csv.reader(chain([first_line], lines), delimiter=max(separators, key=first_line.count))
     width = 0
     try:
         for cells in reader:
             if not cells:
                 continue
             width = width or len(cells)
+            line = skipped + reader.line_num
             if len(cells) != width:
                 raise DataError(
                     f"{len(cells)} cells, but the first line has {width}; "
                     "expected as many in each: leave a cell empty if its value is missing",
                     path,
-                    reader.line_num,
+                    line,
                 )
-            yield reader.line_num, cells
+            yield line, cells
     except csv.Error as error:
-        raise DataError(f"is no CSV ({error}); check the quotes", path, reader.line_num) from None
+        line = skipped + reader.line_num
+        raise DataError(f"is no CSV ({error}); check the quotes", path, line) from None
 
 
 def _header(first: list[str], decimal: str) -> tuple[list[str], bool]:

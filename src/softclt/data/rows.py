@@ -87,16 +87,18 @@ class Rows:
         self.values[infinite] = np.nan
         n_bad = self.n_bad + int(infinite.sum())
         if n_bad:
-            words = "1 cell is no number and was"
-            if n_bad > 1:
-                words = f"{n_bad} cells are no numbers and were"
             rows = [self.first_bad] * (self.n_bad > 0) + [row] * bool(infinite.any())
             _log.warning(
                 "%s: %s read as missing, the first at %s",
                 self.source,
-                words,
+                bad_cells(n_bad),
                 _in_words(self.place(min(rows))),
             )
+
+
+def bad_cells(n: int) -> str:
+    """How many cells are no numbers, as the beginning of a sentence."""
+    return "1 cell is no number and was" if n == 1 else f"{n} cells are no numbers and were"
 
 
 def _from_wide(rows: Rows) -> SeriesTable:

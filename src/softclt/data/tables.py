@@ -124,7 +124,7 @@ def from_frame(
 
 
 @contextmanager
-def parquet(path: Path) -> Iterator[Any]:
+def parquet(path: str | Path) -> Iterator[Any]:
     """The module of pyarrow; what fails with it becomes an error of the file."""
     try:
         import pyarrow.parquet

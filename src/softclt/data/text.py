@@ -4,7 +4,9 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, cast
 
 import numpy as np
 
@@ -54,6 +56,24 @@ def read_text(path: str | Path) -> str:
             f"byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8", path, line
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@contextmanager
+def text_stream(path: str | Path) -> Iterator[IO[str]]:
+    """The same text, line by line: for files that memory may not hold."""
+    path = existing_file(path)
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            file = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
+            with io.TextIOWrapper(file, encoding="utf-8-sig") as stream:  # any kind of newline
+                yield stream
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"is a damaged gzip file ({error}); copy it again", path) from None
+    except UnicodeDecodeError as error:
+        came = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
+        raise DataError(f"{came}; save the file as UTF-8", path) from None
 
 
 def _unpacked(packed: bytes, path: Path) -> bytes:

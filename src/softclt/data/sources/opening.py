@@ -10,7 +10,9 @@ from softclt.data.columns import Columns, refuse_given
 from softclt.data.errors import DataError
 from softclt.data.sources.arrays import ArraySource, NpySource
 from softclt.data.sources.parquet import ParquetSource, n_values
+from softclt.data.sources.places import is_url
 from softclt.data.sources.source import SeriesSource
+from softclt.data.sources.unpacked import unpack_if_large
 
 IN_MEMORY = 2**26  # values; what has no more is simply read, unless it was opened as a source
 
@@ -45,8 +47,9 @@ def open_series(data: Any, **columns: Unpack[Columns]) -> SeriesSource | Channel
 
     Args:
         data: A ``.npy`` file, or what ``numpy.load(path, mmap_mode="r")`` gives; a folder of
-            Parquet files, or one of them; or a list of these and of arrays ``(N, D, T)``, whose
-            lengths and numbers of channels may differ: their channels become series of their own.
+            Parquet files, or one of them, also by a URL; or a list of these and of arrays
+            ``(N, D, T)``, whose lengths and numbers of channels may differ: their channels become
+            series of their own.
         **columns: How to read Parquet tables; see :func:`softclt.data.read_table`.
 
     Returns:
@@ -70,6 +73,8 @@ def open_series(data: Any, **columns: Unpack[Columns]) -> SeriesSource | Channel
         return NpySource(data)
     if not isinstance(data, (str, Path)):
         return ArraySource(data)
+    if is_url(data):
+        return ParquetSource(data, **columns)
     path = Path(data).expanduser()
     if path.suffix.lower() == ".npy":
         refuse_given(columns, "CSV and Parquet tables", path)
@@ -91,7 +96,9 @@ def left_on_disk(X: Any) -> SeriesSource | ChannelSets | None:
 
 
 def open_if_large(name: str | Path, **columns: Unpack[Columns]) -> SeriesSource | None:
-    """The source of a file that is too large to be read, or of a folder of Parquet files."""
+    """The source of a file that is too large to be read, of a folder of Parquet files or a URL."""
+    if is_url(name):
+        return ParquetSource(name, **columns)
     path = Path(name).expanduser()
     suffix = path.suffix.lower()
     if path.is_dir():
@@ -104,6 +111,15 @@ def open_if_large(name: str | Path, **columns: Unpack[Columns]) -> SeriesSource 
     if path.is_file() and suffix == ".parquet" and n_values(path) > IN_MEMORY:
         return ParquetSource(path, **columns)
     return None
+
+
+def open_to_read_once(name: str | Path, **columns: Unpack[Columns]) -> SeriesSource | None:
+    """The same, also for a large CSV or .npz file: its series are written to a temporary file."""
+    source = open_if_large(name, **columns)
+    if source is None:
+        path = Path(name).expanduser()
+        source = unpack_if_large(path, 4 * IN_MEMORY, progress=True, **columns)
+    return source
 
 
 def is_mapped(X: Any) -> bool:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from softclt.data.columns import Columns, Roles, find_roles, names_of
 from softclt.data.dataset import SeriesTable
 from softclt.data.errors import DataError, shorten
+from softclt.data.sources.places import Place, existing_place, name_of, opened, parquet_files
 from softclt.data.sources.source import SeriesSource
 from softclt.data.tables import frame_rows, parquet
 from softclt.validation import Floats, Ints
@@ -25,7 +26,7 @@ HELD_BYTES = 2**29  # of decoded values
 class _Piece:
     """Series that are read together: neighbouring rows of some row groups of a file."""
 
-    path: Path
+    path: Place
     groups: range
     first: int  # row of the first of these groups at which the series begin
     n_rows: int
@@ -44,20 +45,27 @@ class ParquetSource(SeriesSource):
     more than 256 MiB is refused.
 
     Args:
-        path: The folder, with its subfolders, or one file.
+        path: The folder, with its subfolders, or one file; also a URL that pyarrow or fsspec reads.
         **columns: See :func:`softclt.data.read_table`.
+
+    Attributes:
+        files: In the order of their names, each with the number of its series.
+        held_bytes: Of decoded series that are kept, beside those that were decoded last.
     """
 
-    def __init__(self, path: str | Path, **columns: Unpack[Columns]) -> None:
-        folder = Path(path).expanduser()
+    held_bytes = HELD_BYTES
+
+    def __init__(self, path: Place, **columns: Unpack[Columns]) -> None:
+        folder = existing_place(path)
         if columns.get("resample"):
             raise DataError(
                 "is read in parts, which cannot be resampled; resample the tables first", folder
             )
         self.name, self.columns = str(folder), columns
-        files = _files(folder)
+        files = parquet_files(folder)
         table = _header(files[0], columns)
         parts = [_divide(file, table) for file in files]
+        self.files = dict(zip(files, (part.n_series for part in parts), strict=True))
         _refuse_shared_ids([part.hashes for part in parts], files)
         self.pieces = [piece for part in parts for piece in part.pieces]
         self.dtype = np.dtype(np.float32 if all(part.single for part in parts) else np.float64)
@@ -81,13 +89,17 @@ class ParquetSource(SeriesSource):
             taken[here, :, : values.shape[-1]] = values
         return taken
 
-    def ids(self) -> list[Any]:
+    def ids_of(self, start: int, stop: int) -> list[Any]:
         """See `SeriesSource`; what was not taken yet is decoded for them."""
-        for i in range(len(self.pieces)):
+        assert self.shards is not None
+        first, end = np.searchsorted(self.shards, [start, stop - 1], side="right") - 1
+        found: list[Any] = []
+        for i in range(first, min(end + 1, len(self.pieces))):
             if i not in self._ids:
                 self._piece(i)
-        found = [id for i in range(len(self.pieces)) for id in self._ids[i]]
-        return found or super().ids()
+            before = int(self.shards[i])
+            found += self._ids[i][max(0, start - before) : stop - before]
+        return found or super().ids_of(start, stop)
 
     def _piece(self, i: int) -> Floats:
         """The series of a piece, with as many steps as the longest of them."""
@@ -97,7 +109,7 @@ class ParquetSource(SeriesSource):
                 X = table.X.astype(self.dtype)
                 self._ids[i] = table.ids if table.has_ids else []
                 held = X.nbytes + sum(values.nbytes for values in self._held.values())
-                while self._held and held > HELD_BYTES:
+                while self._held and held > self.held_bytes:
                     held -= self._held.popitem(last=False)[1].nbytes
                 self._held[i] = X
             self._held.move_to_end(i)
@@ -108,7 +120,7 @@ class ParquetSource(SeriesSource):
 class _Table:
     """What the first file says of all."""
 
-    path: Path
+    path: Place
     names: list[str]
     roles: Roles
     values: list[str]
@@ -123,21 +135,14 @@ class _Divided:
     hashes: Ints  # of the ids of a long table
     single: bool  # whether all values are float32
 
-
-def _files(folder: Path) -> list[Path]:
-    if folder.is_file():
-        return [folder]
-    if not folder.is_dir():
-        raise DataError("no such file or folder; check the name", folder)
-    found = [path for path in folder.rglob("*.parquet") if not path.name.startswith(("_", "."))]
-    if not found:
-        raise DataError("the folder holds no .parquet file; expected tables of series", folder)
-    return sorted(found)
+    @property
+    def n_series(self) -> int:
+        return int(sum(piece.n_series for piece in self.pieces))
 
 
-def _header(path: Path, columns: Columns) -> _Table:
+def _header(path: Place, columns: Columns) -> _Table:
     with parquet(path) as pq:
-        names = _names(pq.read_schema(path))
+        names = _names(pq.read_schema(opened(path)))
     roles = find_roles(names, fail=partial(DataError, path=path), **names_of(columns))
     return _Table(path, names, roles, [names[j] for j in roles.values])
 
@@ -150,10 +155,10 @@ def _names(schema: Any) -> list[str]:
     return [str(name) for name in frame.columns]
 
 
-def _divide(path: Path, table: _Table) -> _Divided:
+def _divide(path: Place, table: _Table) -> _Divided:
     """Pieces of a file that are small enough to be decoded at once."""
     with parquet(path) as pq:
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(opened(path))
         names = _names(file.schema_arrow)
         groups = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
     if names != table.names:
@@ -193,7 +198,7 @@ def _divide(path: Path, table: _Table) -> _Divided:
     return _Divided(pieces, longest, hashes, single)
 
 
-def _runs(path: Path, file: Any, table: _Table) -> tuple[Ints, Ints]:
+def _runs(path: Place, file: Any, table: _Table) -> tuple[Ints, Ints]:
     """Rows at which the id changes, and hashes of the ids from there on."""
     if table.roles.id is None:  # the file is one series
         return np.zeros(1, np.int64), np.array([hash(path)])
@@ -230,7 +235,7 @@ def _refuse_large(piece: _Piece, ends: Ints, longest: int, table: _Table, remedy
         )
 
 
-def _refuse_shared_ids(hashes: list[Ints], files: list[Path]) -> None:
+def _refuse_shared_ids(hashes: list[Ints], files: list[Place]) -> None:
     """An id in two files would be two series; the user thinks that it is one."""
     everyone = np.concatenate(hashes)
     of_file = np.repeat(np.arange(len(files)), [len(own) for own in hashes])
@@ -239,7 +244,7 @@ def _refuse_shared_ids(hashes: list[Ints], files: list[Path]) -> None:
     if len(twice):
         first, second = (files[of_file[order[twice[0] + k]]] for k in (0, 1))
         raise DataError(
-            f"has rows of a series that {first.name} has too ({len(twice)} such series in the "
+            f"has rows of a series that {name_of(first)} has too ({len(twice)} such series in the "
             "folder); a series must lie within one file",
             second,
         )
@@ -247,7 +252,7 @@ def _refuse_shared_ids(hashes: list[Ints], files: list[Path]) -> None:
 
 def _decode(piece: _Piece, columns: Columns) -> SeriesTable:
     with parquet(piece.path) as pq:
-        file = pq.ParquetFile(piece.path)
+        file = pq.ParquetFile(opened(piece.path))
         table = file.read_row_groups(list(piece.groups)).slice(piece.first, piece.n_rows)
         frame = table.to_pandas()
     del table

@@ -68,7 +68,11 @@ class SeriesSource(ABC):
 
     def ids(self) -> list[Any]:
         """One id a series, in their order; their numbers where the source has none."""
-        return [str(i) for i in range(len(self))]
+        return self.ids_of(0, len(self))
+
+    def ids_of(self, start: int, stop: int) -> list[Any]:
+        """Those of some series."""
+        return [str(i) for i in range(start, min(stop, len(self)))]
 
     def by_channel(self) -> "SeriesSource":
         """Every channel of every series as a series of its own, ``(N * D, 1, T)``."""
