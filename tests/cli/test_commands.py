@@ -1,6 +1,5 @@
 """Every command from file to file, as a user types it, and every slip in one line."""
 
-import inspect
 import json
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from typer.testing import CliRunner
 
 from softclt import SemiSupervisedClassifier, load_model
 from softclt.cli import app
-from softclt.cli.classify import classify
+from softclt.cli.classify import FEW
 from softclt.data.synthetic import waves
 from softclt.distances import distances
 from softclt.tasks import Result, read_results
@@ -177,7 +176,7 @@ def test_classify_labels_new_series_whatever_the_order_of_their_columns(
 
 def test_classify_takes_the_test_part_of_a_named_set(tmp_path):
     out = tmp_path / "predictions.csv"
-    softclt("classify", "synthetic/waves", "synthetic/waves", "--out", out, *TINY)
+    softclt("classify", "synthetic/waves", "synthetic/waves", "--out", out)
     truth = waves()
     predicted = pd.read_csv(out)["label"]
     expected = [truth.meta["classes"][label] for label in truth.y_test]
@@ -289,9 +288,8 @@ def test_embed_reads_a_large_file_in_parts_and_keeps_its_ids(folder, tmp_path, m
     assert parts.id.nunique() > 1
 
 
-def test_classify_and_the_classifier_begin_with_the_same_method():
-    asked = inspect.signature(classify).parameters["method"].default
-    assert asked == SemiSupervisedClassifier().method == "ts2vec"
+def test_with_few_labels_classify_and_the_classifier_begin_with_the_same_method():
+    assert FEW == SemiSupervisedClassifier().method == "ts2vec"
 
 
 def test_a_model_of_other_channels_is_refused(folder, tmp_path):
