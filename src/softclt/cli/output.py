@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from softclt.data import SeriesTable
+
 TABLE_SUFFIXES = (".csv", ".parquet")
 PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
 
@@ -147,12 +149,19 @@ def stdout() -> "Console":
 
 def say(text: object = "") -> None:
     """A line of the result, on stdout; nothing in it is a command to the terminal."""
+    end_notes()
     typer.echo(visible(text))
 
 
 def tell(message: object) -> None:
     """A line on stderr that a person should see: a warning, or an error."""
     typer.echo(f"softclt: {visible(message)}", err=True)
+
+
+def tell_sorted(table: "SeriesTable") -> None:
+    """Say on stderr where the steps of a file were not in the order of their times."""
+    if table.unsorted_at:
+        tell(f"{table.source}, {table.unsorted_at}: times are not in order; they were sorted")
 
 
 def note(message: object) -> None:
@@ -226,6 +235,7 @@ def new_table(*texts: str, numbers: Sequence[str]) -> "Table":
 
 def print_table(table: "Table", title: str, *notes: str) -> None:
     """A result for a person on stdout: the title, the table and, below it, what it rests on."""
+    end_notes()
     console = stdout()
     console.print(visible(title), style="bold")
     console.print(table)
@@ -237,6 +247,7 @@ def print_json(value: Any) -> None:
     """One JSON document on stdout; what is not finite is null."""
     from softclt.persistence import json_safe
 
+    end_notes()
     typer.echo(json.dumps(json_safe(value), allow_nan=False, indent=2))
 
 
