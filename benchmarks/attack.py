@@ -1,8 +1,8 @@
 """The library under attack: damaged files, wild calls, kills, full disks, threads, two at a time.
 
 `python benchmarks/attack.py [--scale 1] [--seed 0] [--parts readers,api,...] [--case PART NUMBER]`.
-At scale 1 there are 2,000 damaged files of 17 forms, 1,000 calls of everything that is registered,
-100 kills spread over the whole runs of four commands, 40 disks that are full or closed, 24 pairs of
+At scale 1 there are 2,000 damaged files of 19 forms, 1,000 calls of everything that is registered,
+100 kills spread over the whole runs of seven commands, 40 disks that are full or closed, 24 pairs of
 commands at once and 60 groups of threads. `--scale 0.03` takes about a minute. Cases depend on the
 seed and their number alone; `--case readers 17` runs one of them, with its traceback. Linux.
 
@@ -25,14 +25,14 @@ from attacks.cases import LEFT_OUT, REFUSED, RIGHT, WRONG, Run, Tally, run_cases
 def parts(seed: int) -> dict[str, tuple[int, str, Run]]:
     """Cases at scale 1, what they are, and what runs one, by the name of the part."""
     from attacks.api import api_case
-    from attacks.processes import disk_case, kill_case, two_case
+    from attacks.processes import COMMANDS, disk_case, kill_case, two_case
     from attacks.readers import FORMS, reader_case
     from attacks.threads import thread_case
 
     return {
         "readers": (2000, f"damaged files of {len(FORMS)} forms", partial(reader_case, seed)),
         "api": (1000, "calls of everything registered", partial(api_case, seed)),
-        "kills": (100, "kills of fit, distances, bench, classify", partial(kill_case, seed)),
+        "kills": (100, f"kills of {', '.join(COMMANDS)}", partial(kill_case, seed)),
         "disks": (40, "full and closed disks", partial(disk_case, seed)),
         "two": (24, "two commands at once", partial(two_case, seed)),
         "threads": (60, "groups of threads", partial(thread_case, seed)),

@@ -3,6 +3,7 @@
 import json
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -169,10 +170,24 @@ def note(message: object) -> None:
 
     In a log it waits for a second: an error at once is then the one line to read.
     """
+    _doing.append(visible(message))
     if watched():
         stderr().print(visible(message), soft_wrap=True)
     else:
         _waiting.add(visible(message))
+
+
+_doing: deque[str] = deque(maxlen=1)
+
+
+def begin_notes() -> None:
+    """Forget what an earlier command of this process did."""
+    _doing.clear()
+
+
+def doing() -> str:
+    """What a command does: its last note, or what all do before the first."""
+    return _doing[-1] if _doing else "reading and checking"
 
 
 class _Waiting:
