@@ -160,7 +160,7 @@ def _n_series(X: Any) -> int:
     try:
         return len(check_series(X))
     except Exception:  # it will be refused
-        return len(X) if hasattr(X, "__len__") else 3
+        return 3
 
 
 def _labels(rng: Rng, X: Any) -> Any:

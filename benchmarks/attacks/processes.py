@@ -20,7 +20,7 @@ from attacks.cases import REFUSED, RIGHT, LeftOutError, WrongError
 
 _CAPABILITY_VERSION = 0x20080522
 _OVERRIDES = 0b110  # of the rights to write and to read files
-LONGEST = 300.0  # seconds of a command
+LONGEST = 600.0  # seconds of a command: others may work beside
 SERIES, STEPS = 24, 60
 SIZES = ["output_dims=16", "hidden_dims=8", "depth=4", "max_iter=250", "device=cpu"]
 SETTINGS = [word for size in SIZES for word in ("--set", size)]

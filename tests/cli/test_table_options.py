@@ -75,9 +75,10 @@ def test_steps_out_of_order_are_sorted_where_they_are_surely_of_one_series(tmp_p
     if name == "forecast":
         words += ["--context", "5", *TINY]
     words += ["--out", tmp_path / "out.csv", "--force"]
-    assert "name the column of the series with --id" in softclt(
-        name, tmp_path / "one.csv", *words, code=2
-    ).stderr
+    assert (
+        "name the column of the series with --id"
+        in softclt(name, tmp_path / "one.csv", *words, code=2).stderr
+    )
     told = softclt(name, tmp_path / "two.csv", *words).stderr
     assert "two.csv, line 121: times are not in order; they were sorted" in told
     softclt(name, tmp_path / "one.csv", "--resample", "2h", *words)

@@ -17,7 +17,6 @@ from softclt.cli.app import app
 ROOT = Path(__file__).parents[2]
 
 
-
 def extras():
     """Modules that the extras bring, as far as they are called like their packages."""
     with (ROOT / "pyproject.toml").open("rb") as file:
