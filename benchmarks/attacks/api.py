@@ -104,7 +104,8 @@ def _container(rng: Rng) -> Any:
     one = X[:, 0]
     rows = {"id": np.repeat(np.arange(len(one)), one.shape[1]), "x": one.ravel()}
     rows["t"] = np.tile(np.arange(one.shape[1]), len(one))
-    nested = {"id": [f"s{i}" for i in range(len(one))], "x": [list(row) for row in one]}
+    cells = [list(row) for row in one]
+    nested: dict[str, list[Any]] = {"id": [f"s{i}" for i in range(len(one))], "x": cells}
     long = pd.DataFrame(rows)
     kinds: list[Callable[[], Any]] = [
         lambda: torch.from_numpy(np.ascontiguousarray(X)),
@@ -115,9 +116,9 @@ def _container(rng: Rng) -> Any:
         lambda: pd.concat([long, long.iloc[:2]]),
         lambda: long.set_index(["id", "t"]),
         lambda: long.set_index(["id", "t", "x"]),
-        lambda: long.astype({"x": "Float64"}).replace({"x": {0.0: pd.NA}}),
+        lambda: long.assign(x=long.x.astype("Float64").where(long.x > 0)),
         lambda: pd.DataFrame(nested),
-        lambda: pd.DataFrame(nested | {"x": [None, *nested["x"][1:]]}),
+        lambda: pd.DataFrame(nested | {"x": [None, *cells[1:]]}),
         lambda: pd.DataFrame({"x": ["a", "b"], "y": [1, 2]}),
         lambda: [pd.DataFrame(row) for row in X],
     ]

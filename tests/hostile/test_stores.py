@@ -44,7 +44,7 @@ def test_a_manifest_of_another_form_is_refused_and_named(folder, changes):
 @pytest.mark.parametrize("changes", [{"metric": "unheard"}, {"window": 7.0}, {"params": {"a": 1}}])
 def test_a_measure_that_there_is_not_is_refused(folder, changes):
     edit(folder, **changes)
-    with pytest.raises(ValueError, match="unheard|window|no parameter|not complete|tiles|metric"):
+    with pytest.raises(ValueError, match=r"unheard|window|no parameter|not complete|tiles|metric"):
         open_store(folder).matrix()
 
 

@@ -178,7 +178,7 @@ def test_series_shorter_than_the_context_are_refused_in_our_words(length, rng):
     data = Dataset(rng.normal(size=(2, 1, length)), meta={"name": "short"})
     with pytest.raises(ValueError, match="a horizon of 672 steps does not fit"):
         evaluate("forecasting", TS2Vec(**TINY), data)
-    with pytest.raises(ValueError, match="does not fit.*a shorter context"):
+    with pytest.raises(ValueError, match=r"does not fit.*a shorter context"):
         evaluate("forecasting", TS2Vec(**TINY), data, horizons=[6], context=200)
 
 

@@ -164,7 +164,7 @@ def _restore(
 def _n_features(block: Block, n_channels: int) -> int:
     """How many there are of each series."""
     steps = np.arange(_TRIED, dtype=np.float64)
-    return block.transform(np.tile(steps, (1, n_channels, 1))).shape[1]
+    return int(block.transform(np.tile(steps, (1, n_channels, 1))).shape[1])
 
 
 def _digest_of(folder: Path) -> str:

@@ -19,7 +19,6 @@ from softclt.cli.output import (
 )
 from softclt.cli.settings import build_model, check_input
 
-
 if TYPE_CHECKING:
     from softclt.data.columns import Columns
 

@@ -52,7 +52,7 @@ def never_silent(doing: Callable[[], str]) -> Iterator[None]:
     speaker = threading.Thread(target=speak, daemon=True)
     speaker.start()
     try:
-        with redirect_stderr(stream):  # type: ignore[type-var]
+        with redirect_stderr(stream):
             yield
     finally:
         ended.set()
