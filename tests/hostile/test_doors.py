@@ -24,13 +24,8 @@ from softclt.selection import criteria, embedding_score
 from softclt.tasks.result import Result
 from softclt.validation import check_series
 
-# The same examples every time, and no clock: the machine may be busy.
-BUDGET = {
-    "derandomize": True,
-    "deadline": None,
-    "database": None,
-    "suppress_health_check": list(HealthCheck),
-}
+# The examples are the same every time (tests/conftest.py); the machine may be busy.
+BUDGET = {"suppress_health_check": list(HealthCheck)}
 MANY, SOME, FEW = (settings(max_examples=n, **BUDGET) for n in (80, 30, 8))
 
 NUMBERS = st.floats(width=64) | st.sampled_from([0.0, 1e300, -1e300, 1e-320, math.nan, math.inf])
