@@ -7,6 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
+
+# The same examples every time, so that a run takes as long as the last, and no clock.
+settings.register_profile("same", derandomize=True, deadline=None, database=None)
+settings.load_profile("same")
 
 sys.path.insert(0, str(Path(__file__).parent))
 

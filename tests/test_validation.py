@@ -73,6 +73,8 @@ def test_the_callers_array_is_never_changed(rng):
         ([np.zeros((2, 4)), np.zeros((3, 4))], r"different numbers of channels \(\[2, 3\]\)"),
         ([np.zeros((2, 4)), np.zeros(4)], r"holds arrays of shape \[\(2, 4\), \(4,\)\]"),
         ([["a", "b"]], r"X\[0\] is not numeric"),
+        ([[10**400, 1]], r"is not numeric \(int too large"),
+        (np.array([[b"\xff", b"1"]]), "is not numeric"),
         (np.array([[1 + 2j]]), "Complex data not supported"),
         (np.array([[1.0, math.inf]]), r"infinity: series 0, channel 0, step 1; use NaN"),
         (np.zeros((2, 3), dtype="datetime64[s]"), r"dtype datetime64\[s\]"),

@@ -1,28 +1,44 @@
 """Calls of everything that is registered, with arguments that nobody should give."""
 
+import os
+import tempfile
 import warnings
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 import softclt
 from attacks.cases import RIGHT, WrongError
-from softclt import AnomalyDetector, Forecaster, SemiSupervisedClassifier, pairwise_distance
+from softclt import (
+    AnomalyDetector,
+    Forecaster,
+    SemiSupervisedClassifier,
+    SeriesClassifier,
+    load_pretrained,
+    pairwise_distance,
+)
 from softclt.anomaly.scorers import scorers
 from softclt.anomaly.thresholds import thresholds
 from softclt.assignments import assignments
-from softclt.bench.sets import groups
+from softclt.bench.sets import facts_of, groups, rules
+from softclt.classification.blocks import blocks
 from softclt.data import Dataset, datasets
+from softclt.data.catalog import archives
 from softclt.distances import distances
 from softclt.methods import methods
+from softclt.pretrained import names as pretrained_names
 from softclt.probes import probes
+from softclt.reports.figures import draw, figures
 from softclt.selection import criteria, embedding_score
 from softclt.tasks import tasks
 from softclt.training.schedules import schedules
+from softclt.validation import check_series
 
 Rng = np.random.Generator
 _SIZES = {"output_dims": 4, "hidden_dims": 4, "depth": 2, "widths": (4, 4), "width": 4}
@@ -82,8 +98,57 @@ def _nonsense(rng: Rng) -> Any:
     return choices[int(rng.integers(len(choices)))]
 
 
+def _container(rng: Rng) -> Any:
+    """Series in a container of another package, a few of which nobody should pass."""
+    X = [_with_gaps, _one_cell, _whole][int(rng.integers(3))](rng)
+    one = X[:, 0]
+    rows = {"id": np.repeat(np.arange(len(one)), one.shape[1]), "x": one.ravel()}
+    rows["t"] = np.tile(np.arange(one.shape[1]), len(one))
+    cells = [list(row) for row in one]
+    nested: dict[str, list[Any]] = {"id": [f"s{i}" for i in range(len(one))], "x": cells}
+    long = pd.DataFrame(rows)
+    kinds: list[Callable[[], Any]] = [
+        lambda: torch.from_numpy(np.ascontiguousarray(X)),
+        lambda: [torch.from_numpy(np.ascontiguousarray(row)) for row in X],
+        lambda: pd.DataFrame(one, index=[f"s{i}" for i in range(len(one))]),
+        lambda: long,
+        lambda: long.sample(frac=1.0, random_state=0),
+        lambda: pd.concat([long, long.iloc[:2]]),
+        lambda: long.set_index(["id", "t"]),
+        lambda: long.set_index(["id", "t", "x"]),
+        lambda: long.assign(x=long.x.astype("Float64").where(long.x > 0)),
+        lambda: pd.DataFrame(nested),
+        lambda: pd.DataFrame(nested | {"x": [None, *cells[1:]]}),
+        lambda: pd.DataFrame({"x": ["a", "b"], "y": [1, 2]}),
+        lambda: [pd.DataFrame(row) for row in X],
+    ]
+    if find_spec("polars"):
+        import polars
+
+        kinds += [
+            lambda: polars.DataFrame(rows),
+            lambda: polars.DataFrame(nested).lazy(),
+            lambda: polars.Series([list(row) for row in one]),
+        ]
+    if find_spec("pyarrow"):
+        import pyarrow
+
+        kinds += [lambda: pyarrow.table(nested), lambda: pyarrow.table(rows).to_batches()[0]]
+    if find_spec("datasets") and rng.random() < 0.2:  # takes seconds to import
+        import datasets as hugging
+
+        kinds = [
+            lambda: hugging.Dataset.from_dict(nested),
+            lambda: hugging.Dataset.from_dict(rows),
+            lambda: hugging.DatasetDict({"train": hugging.Dataset.from_dict(nested)}),
+            lambda: hugging.Dataset.from_dict(nested).to_iterable_dataset(),
+        ]
+    return kinds[int(rng.integers(len(kinds)))]()
+
+
 KINDS: list[Callable[[Rng], Any]] = [
-    *(_shaped, _ragged, _with_gaps, _scaled, _one_cell, _constant, _whole, _swapped, _nonsense)
+    *(_shaped, _ragged, _with_gaps, _scaled, _one_cell, _constant, _whole, _swapped, _nonsense),
+    _container,
 ]
 
 
@@ -91,8 +156,16 @@ def _series(rng: Rng) -> Any:
     return KINDS[int(rng.integers(len(KINDS)))](rng)
 
 
+def _n_series(X: Any) -> int:
+    """How many there are; of a container, that is not its length."""
+    try:
+        return len(check_series(X))
+    except Exception:  # it will be refused
+        return 3
+
+
 def _labels(rng: Rng, X: Any) -> Any:
-    n = len(X) if hasattr(X, "__len__") else 3
+    n = _n_series(X)
     kinds: list[Any] = [
         *(None, rng.integers(0, 2, n), rng.integers(-1, 3, n), rng.integers(0, 2, n + 1)),
         *(np.zeros(n, int), np.full(n, -1), rng.normal(size=n)),
@@ -130,8 +203,8 @@ def _method(name: str, rng: Rng) -> None:
     X = _series(rng)
     model = methods[name](**_small(name, rng)).fit(X)
     R = model.transform(X)
-    if R.ndim != 2 or len(R) != len(X):
-        raise WrongError(f"embeddings of shape {R.shape} of {len(X)} series")
+    if R.ndim != 2 or len(R) != _n_series(X):
+        raise WrongError(f"embeddings of shape {R.shape} of {_n_series(X)} series")
     _numbers(R, "embeddings")
 
 
@@ -142,8 +215,8 @@ def _distance(name: str, rng: Rng) -> None:
     if rng.random() < 0.3:
         options["normalize"] = str(rng.choice(["minmax", "max", "column", "local", "none"]))
     D = pairwise_distance(X, metric=name, n_jobs=1, **options)
-    if D.shape != (len(X), len(X)):
-        raise WrongError(f"distances of shape {D.shape} between {len(X)} series")
+    if D.shape != (_n_series(X), _n_series(X)):
+        raise WrongError(f"distances of shape {D.shape} between {_n_series(X)} series")
     _numbers(D, "distances")
     if (D < 0).any() or (options.get("normalize") != "column" and not np.allclose(D, D.T)):
         raise WrongError("distances that are negative, or other ones there and back")
@@ -225,6 +298,76 @@ def _classifier(name: str, rng: Rng) -> None:
         raise WrongError("probabilities that do not sum to 1")
 
 
+def _block(name: str, rng: Rng) -> None:
+    X = _series(rng)
+    own: dict[str, Any] = {"random_state": 0, "device": "cpu", "features": (name,)}
+    if rng.random() < 0.2:
+        own["features"] = ("base", name)
+    if rng.random() < 0.3:
+        odd: list[Any] = ["balanced", {0: 2.0}, {"a": 1}, {0: -1}, {0: float("nan")}, "no", 3, {}]
+        own["class_weight"] = odd[int(rng.integers(len(odd)))]
+    if name in ("ts2vec", "adapted"):  # which train for minutes
+        X = X[:3] if isinstance(X, np.ndarray) else _shaped(rng)
+    model = SeriesClassifier(**own).fit(X, _labels(rng, X))
+    new = X if rng.random() < 0.5 else _series(rng)
+    P = model.predict_proba(new)
+    _numbers(P, "probabilities")
+    if P.shape != (_n_series(new), len(model.classes_)) or not np.allclose(P.sum(axis=1), 1):
+        raise WrongError("probabilities that do not sum to 1, or of other series")
+    if not 0 <= model.loo_accuracy_ <= 1 and not np.isnan(model.loo_accuracy_):
+        raise WrongError(f"an accuracy of {model.loo_accuracy_}")
+
+
+def _pretrained(name: str, rng: Rng) -> None:
+    X, own = _series(rng), {}
+    if rng.random() < 0.5:
+        own["readout"] = str(rng.choice(["rich", "compact", "rich", "no"]))
+    if rng.random() < 0.3:
+        own["channels"] = str(rng.choice(["mean", "concat", "sum"]))
+    R = load_pretrained(name, device="cpu", **own).transform(X)
+    if len(R) != _n_series(X):
+        raise WrongError(f"{len(R)} embeddings of {_n_series(X)} series")
+    _numbers(R, "embeddings")
+
+
+def _figure(name: str, rng: Rng) -> None:
+    X = _series(rng)
+    data = Dataset(X, _labels(rng, X), meta={"name": "a $x_$", "archive": "b"})
+    model = methods["ts2vec"](**_small("ts2vec", _plain()))
+    with tempfile.TemporaryDirectory() as folder:
+        for _, picture in draw([name], data, model):
+            picture.figure.savefig(f"{folder}/a.png", dpi=20)
+
+
+def _archive(name: str, rng: Rng) -> None:
+    files = {"HAR.npz", "Epilepsy.npz", "KPI.npz", "ETTh1.csv", "electricity.csv", "WTH.csv"}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for file in files:
+            if file.endswith(".npz"):
+                np.savez(folder / file, X=_shaped(rng), y=rng.integers(0, 2, 3))
+            else:
+                np.savetxt(folder / file, _shaped(rng)[0], delimiter=",")
+            if rng.random() < 0.3:
+                os.truncate(folder / file, int(rng.integers(0, 60)))
+        found = archives[name](folder)
+        if found:
+            own = sorted(found)
+            found[own[int(rng.integers(len(own)))]]()
+
+
+def _rule(name: str, rng: Rng) -> None:
+    sets = []
+    for i in range(int(rng.integers(0, 4))):
+        X = np.asarray(_shaped(rng))
+        sets.append(facts_of(f"a{i}", Dataset(X, np.zeros(len(X), int), meta={"name": f"a{i}"})))
+    own = {"n": int(rng.integers(0, 5))} if name == "smallest" else {}
+    if rng.random() < 0.5:
+        own["max_length"] = int(rng.choice([0, 9, 10**9]))
+    if not set(rules[name](sets, **own)) <= {one.asked for one in sets}:
+        raise WrongError("sets that were not given")
+
+
 def _task(name: str, rng: Rng) -> None:
     X = _series(rng)
     try:
@@ -268,7 +411,8 @@ def doors() -> Doors:
         *((methods, _method, 3), (distances, _distance, 4), (assignments, _assignment, 3)),
         *((probes, _probe, 3), (criteria, _criterion, 2), (scorers, _detector, 3)),
         *((thresholds, _threshold, 3), (tasks, _task, 3), (datasets, _dataset, 1)),
-        *((schedules, _schedule, 1), (groups, _group, 1)),
+        *((schedules, _schedule, 1), (groups, _group, 1), (blocks, _block, 3)),
+        *((figures, _figure, 1), (archives, _archive, 2), (rules, _rule, 1)),
     ]
     found = [
         (registry.kind, name, run)
@@ -278,6 +422,7 @@ def doors() -> Doors:
         for _ in range(times)
     ]
     found += [("forecaster on", name, _forecaster) for name in ("ts2vec", "cost") for _ in range(3)]
+    found += [("pre-trained", name, _pretrained) for name in pretrained_names()]
     found += [("classifier on", name, _classifier) for name in ("ts2vec", "tstcc", "catcc")]
     return found
 

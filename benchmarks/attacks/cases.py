@@ -1,9 +1,11 @@
 """A case, what may come of it, and how many are run so that none takes the others down."""
 
+import math
 import multiprocessing
 import os
 import shutil
 import tempfile
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +14,7 @@ from pathlib import Path
 
 RIGHT, REFUSED, WRONG, LEFT_OUT = "right", "refused clearly", "wrong", "left out"
 _OUTCOMES = (RIGHT, REFUSED, WRONG, LEFT_OUT)
-PATIENCE = 120.0  # seconds after which a case hangs
+PATIENCE = 300.0  # seconds after which a case hangs: other packages compile in it
 
 #: A case by its number: gives RIGHT or REFUSED, or raises; what raises unclearly is wrong.
 Run = Callable[[int, Path], str]
@@ -72,31 +74,49 @@ def outcome_of(run: Run, number: int, folder: Path) -> tuple[str, str]:
         return WRONG, f"{type(error).__name__} in {where}: {' '.join(str(error).split())[:200]}"
 
 
-def run_cases(part: str, run: Run, numbers: list[int], tally: Tally) -> None:
-    """Run cases in a process; where it dies or hangs the case is wrong, and another one goes on."""
+def run_cases(
+    part: str,
+    run: Run,
+    numbers: list[int],
+    tally: Tally,
+    patience: float = PATIENCE,
+    until: float = math.inf,
+) -> None:
+    """Run cases in a process; where it dies or hangs the case is wrong, and another one goes on.
+
+    Args:
+        part: Of the campaign.
+        run: Runs a case.
+        numbers: Of the cases.
+        tally: Gets what comes of them.
+        patience: Seconds after which a case hangs.
+        until: When no other case is begun, by `time.monotonic`.
+    """
     left = list(numbers)
     while left:
         here, there = _FORK.Pipe()
-        worker = _FORK.Process(target=_work, args=(run, list(left), there), daemon=True)
+        worker = _FORK.Process(target=_work, args=(run, list(left), there, until), daemon=True)
         worker.start()
         there.close()
         while left:
             try:
-                if not here.poll(PATIENCE):
+                if not here.poll(patience):
                     raise TimeoutError
-                number, outcome, detail = here.recv()
+                if (answer := here.recv()) is None:
+                    worker.join()
+                    return
             except (EOFError, OSError) as error:
                 worker.kill()
                 worker.join()
                 what = "hangs" if isinstance(error, TimeoutError) else f"exit {worker.exitcode}"
                 tally.add(part, left.pop(0), WRONG, f"the process {what}")
                 break
-            left.remove(number)
-            tally.add(part, number, outcome, detail)
-        worker.join(PATIENCE)
+            left.remove(answer[0])
+            tally.add(part, *answer)
+        worker.join(patience)
 
 
-def _work(run: Run, numbers: list[int], answers: Connection) -> None:
+def _work(run: Run, numbers: list[int], answers: Connection, until: float) -> None:
     import torch
 
     torch.set_num_threads(1)
@@ -106,6 +126,9 @@ def _work(run: Run, numbers: list[int], answers: Connection) -> None:
     base = Path(tempfile.mkdtemp(prefix="attack-"))
     try:
         for number in numbers:
+            if time.monotonic() > until:
+                answers.send(None)
+                break
             folder = base / str(number)
             folder.mkdir()
             answers.send((number, *outcome_of(run, number, folder)))

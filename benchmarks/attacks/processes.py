@@ -20,7 +20,7 @@ from attacks.cases import REFUSED, RIGHT, LeftOutError, WrongError
 
 _CAPABILITY_VERSION = 0x20080522
 _OVERRIDES = 0b110  # of the rights to write and to read files
-LONGEST = 300.0  # seconds of a command
+LONGEST = 600.0  # seconds of a command: others may work beside
 SERIES, STEPS = 24, 60
 SIZES = ["output_dims=16", "hidden_dims=8", "depth=4", "max_iter=250", "device=cpu"]
 SETTINGS = [word for size in SIZES for word in ("--set", size)]
@@ -37,6 +37,7 @@ def _series(folder: Path) -> Path:
     frame.to_csv(folder / "series.csv", index=False)
     labels = pd.DataFrame({"id": [f"s{i}" for i in range(8)], "label": ["a", "b"] * 4})
     labels.to_csv(folder / "few.csv", index=False)
+    frame.assign(label=["a", "b"] * (SERIES // 2)).to_csv(folder / "labelled.csv", index=False)
     return folder
 
 
@@ -67,12 +68,32 @@ def _bench(folder: Path) -> list[str]:
 
 
 def _classify(folder: Path) -> list[str]:
-    files = ["--labels", f"{folder}/few.csv", "--out", f"{folder}/predictions.csv"]
+    files = ["--labels", f"{folder}/few.csv", "--out", f"{folder}/predictions.csv", "--force"]
     kept = ["--checkpoint", f"{folder}/kept"]
     return ["classify", f"{folder}/series.csv", *files, *kept, *SETTINGS]
 
 
-COMMANDS = {"fit": _fit, "distances": _distances, "bench": _bench, "classify": _classify}
+def _classify_all(folder: Path) -> list[str]:
+    return ["classify", f"{folder}/labelled.csv", "--out", f"{folder}/predictions.csv", "--force"]
+
+
+def _embed(folder: Path) -> list[str]:
+    return ["embed", "base", f"{folder}/series.csv", "--out", f"{folder}/e.csv", "--force"]
+
+
+def _export(folder: Path) -> list[str]:
+    return ["export", "base", "--out", f"{folder}/base.onnx", "--force"]
+
+
+COMMANDS = {
+    "fit": _fit,
+    "distances": _distances,
+    "bench": _bench,
+    "classify": _classify,
+    "classify by all labels": _classify_all,
+    "embed": _embed,
+    "export": _export,
+}
 
 
 def _model_of(folder: Path) -> Any:
@@ -99,11 +120,18 @@ def _predictions_of(folder: Path) -> Any:
     return (folder / "predictions.csv").read_text()
 
 
+def _bytes_of(name: str) -> Callable[[Path], Any]:
+    return lambda folder: (folder / name).read_bytes()
+
+
 PRODUCTS: dict[str, Callable[[Path], Any]] = {
     "fit": _model_of,
     "distances": _store_of,
     "bench": _results_of,
     "classify": _predictions_of,
+    "classify by all labels": _predictions_of,
+    "embed": _bytes_of("e.csv"),
+    "export": _bytes_of("base.onnx"),
 }
 
 

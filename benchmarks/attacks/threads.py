@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from attacks.cases import RIGHT, WrongError
-from softclt import TS2Vec, pairwise_distance
+from softclt import SeriesClassifier, TS2Vec, load_pretrained, pairwise_distance
+from softclt.export import OnnxModel, export_onnx
 
 SMALL: dict[str, Any] = {"output_dims": 8, "hidden_dims": 4, "depth": 2, "device": "cpu"}
 X = np.random.default_rng(0).normal(size=(10, 1, 40))
@@ -27,6 +28,19 @@ def _embed(model: TS2Vec, seed: int) -> Any:
     return model.transform(X[seed % 5 :])
 
 
+def _classify(seed: int) -> Any:
+    y = np.arange(len(X)) % 2
+    return SeriesClassifier(device="cpu").fit(X, np.roll(y, seed % 3)).predict_proba(X)
+
+
+def _pretrained(seed: int) -> Any:
+    return load_pretrained("base", device="cpu").transform(X[seed % 5 :])
+
+
+def _exported(model: OnnxModel, seed: int) -> Any:
+    return model.transform(X[seed % 5 :])
+
+
 def _distances(seed: int) -> Any:
     return pairwise_distance(X[seed % 5 :], metric="dtw", n_jobs=1)
 
@@ -38,11 +52,12 @@ def _state() -> Any:
 
 
 def thread_case(seed: int, number: int, folder: Path) -> str:
-    """Two to four threads with fits, embeddings or distances of their own."""
-    kinds: list[Callable[[int], Any]] = [_fit, _distances]
-    if number % 3 == 2:
-        kinds.append(partial(_embed, TS2Vec(**SMALL, max_iter=1, random_state=0).fit(X)))
-    work = kinds[number % 3]
+    """Two to four threads with fits, distances, classes or embeddings of their own."""
+    kinds: list[Callable[[int], Any]] = [_fit, _distances, _classify, _pretrained]
+    model = TS2Vec(**SMALL, max_iter=1, random_state=0).fit(X)
+    export_onnx(model, folder / "a.onnx")
+    kinds += [partial(_embed, model), partial(_exported, OnnxModel(folder / "a.onnx"))]
+    work = kinds[number % len(kinds)]
     seeds = [seed + number + k for k in range(2 + number % 3)]
     alone = [work(own) for own in seeds]
     before = _state()

@@ -252,8 +252,9 @@ def _as_floats(X: Any, name: str) -> Floats:
     if array.dtype.kind in "OUS":
         try:
             return array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{name} is not numeric ({error}); {_EXPECTED}") from None
+        except (TypeError, ValueError, OverflowError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{name} is not numeric ({error}); {_EXPECTED}") from None
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} has dtype {array.dtype}; {_EXPECTED}")
     return array.astype(np.float64)

@@ -1,5 +1,6 @@
 """What can be known before the work is checked before it, in every command alike."""
 
+import inspect
 import os
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from softclt import load_model
@@ -52,6 +54,7 @@ WRITING = [
     ("fit", "{f}/data.csv --out {t}/other", "--checkpoint", "kept"),
     ("pretrain", "synthetic", "--out", "m"),
     ("pretrain", "synthetic", "--gather", "corpus.npz"),
+    ("pretrain", "synthetic --out {t}/other", "--checkpoint", "kept"),
     ("embed", "{f}/model {f}/data.csv", "--out", "e.csv"),
     ("explore", "{f}/model {f}/data.csv", "--out", "e.html"),
     ("evaluate", "classification synthetic/waves", "--out", "r.jsonl"),
@@ -59,6 +62,8 @@ WRITING = [
     ("report", "{f}/results", "--out", "r.md"),
     ("classify", "{f}/data.csv --labels {f}/few.csv", "--out", "p.csv"),
     ("classify", "{f}/data.csv --labels {f}/few.csv --out {t}/p.csv", "--report", "r.html"),
+    ("classify", "{f}/data.csv --labels {f}/few.csv --out {t}/p.csv", "--checkpoint", "kept"),
+    ("export", "{f}/model", "--out", "m.onnx"),
     ("detect", "{f}/data.csv", "--out", "a.csv"),
     ("detect", "{f}/data.csv --out {t}/a.csv", "--plot", "a.png"),
     ("detect", "{f}/data.csv --out {t}/a.csv", "--scores", "s.csv"),
@@ -69,8 +74,27 @@ WRITING = [
     ("demo", "", "--out", "demo"),
 ]
 GOES_ON = {("fit", "--checkpoint"), ("evaluate", "--out"), ("bench", "--out")}
+GOES_ON |= {("classify", "--checkpoint"), ("pretrain", "--checkpoint")}
 GOES_ON |= {("distances", "--out"), ("figures", "--out"), ("demo", "--out")}
 FILES = [one for one in WRITING if "." in one[3] and (one[0], one[2]) not in GOES_ON]
+
+
+# Options that name a file or folder which is read.
+READ = {"--baselines", "--colors", "--data", "--distances", "--labels", "--model"}
+
+
+def test_every_output_of_every_command_is_among_those_that_are_tried():
+    """A path is an output unless it is known to be read: a new option has to be put on a list."""
+    found = set()
+    for name, command in get_command(app).commands.items():
+        kinds = inspect.signature(command.callback).parameters
+        for option in command.params:
+            is_path = option.name in kinds and "Path" in str(kinds[option.name].annotation)
+            if is_path and option.opts[0].startswith("--"):
+                found.add((name, option.opts[0]))
+    assert ("export", "--out") in found
+    tried = {(case[0], case[2]) for case in WRITING}
+    assert {one for one in found - tried if one[1] not in READ} == set()
 
 
 def words_of(case, folder, tmp_path, target):

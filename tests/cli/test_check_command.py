@@ -59,7 +59,7 @@ def test_it_says_what_is_in_a_file(sheet):
 
 def test_it_says_what_each_command_would_do(sheet):
     would = facts(sheet, "--id", "machine")["commands"]
-    assert set(would) == {"fit", "embed", "classify", "detect", "forecast", "distances"}
+    assert {"fit", "embed", "classify", "detect", "forecast", "distances", "explore"} <= set(would)
     assert would["classify"].startswith("needs labels")
     assert "too few" in would["detect"]
     assert "horizon" in would["forecast"]
@@ -86,6 +86,17 @@ def test_a_file_that_needs_an_option_is_looked_at_all_the_same(tmp_path):
     assert "--duplicates first --bad-values nan" in done.stdout
     assert "1 series of 1 channel, 3 steps" in done.stdout
     check(path, "--duplicates", "mean", "--bad-values", "nan")
+
+
+def test_of_the_options_that_a_file_needs_those_are_named_with_which_most_of_it_is_read(tmp_path):
+    """A bad cell, a time that stands twice and commas: --bad-values alone would empty the file."""
+    path = tmp_path / "a.csv"
+    rows = [f"{name};{t};{t},5" for name in "ab" for t in range(9)]
+    path.write_text("\n".join(["id;t;x", *rows, "a;3;oops", "b;9;oops"]))
+    done = check(path, code=2)
+    assert "--decimal , --duplicates first --bad-values nan" in done.stdout
+    assert "0 steps" not in done.stdout
+    assert len(done.stderr.strip().splitlines()) == 2
 
 
 def test_what_cannot_be_read_at_all_is_one_line(tmp_path):

@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from softclt import data, progress
 from softclt.bench import estimates
-from softclt.cli import app, output
+from softclt.cli import app, heartbeat, output
 
 TINY = [
     word
@@ -79,6 +80,37 @@ def test_a_note_waits_for_a_second_at_most(capsys):
     assert capsys.readouterr().err == ""
     time.sleep(1.3)
     assert capsys.readouterr().err == "begins\n"
+
+
+def test_work_without_any_progress_of_its_own_is_no_silence(folder, tmp_path, monkeypatch):
+    from softclt import forecasting
+
+    class Slow(forecasting.Forecaster):
+        def fit(self, *args, **kwargs):
+            time.sleep(0.5)
+            raise ValueError("enough")
+
+    monkeypatch.setattr(forecasting, "Forecaster", Slow)
+    monkeypatch.setattr(progress, "EVERY", 0.1)
+    words = ["forecast", folder / "data.csv", "--out", tmp_path / "f.csv", "--horizon", 2, *TINY]
+    told = softclt(*words, "--context", 5, code=1).stderr
+    assert re.search(r"softclt: learning to forecast .*: still at work after \d+ s", told)
+
+
+def test_a_slow_file_is_said_to_be_read(folder, monkeypatch):
+    monkeypatch.setattr(data, "read_series", lambda *args, **kwargs: time.sleep(0.5))
+    monkeypatch.setattr(progress, "EVERY", 0.1)
+    done = CliRunner().invoke(app, ["check", str(folder / "data.csv")])
+    assert "softclt: reading and checking: still at work after" in done.stderr
+
+
+def test_who_speaks_is_not_interrupted(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 0.3)
+    with heartbeat.never_silent(lambda: "work"):
+        for _ in range(6):
+            output.tell("a line")
+            time.sleep(0.1)
+    assert "still at work" not in capsys.readouterr().err
 
 
 @pytest.mark.slow

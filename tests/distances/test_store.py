@@ -139,8 +139,8 @@ def test_a_store_opens_again_with_all_that_it_knew(store, X):
 
 def test_ids_are_kept(store):
     assert store.ids is None
-    store.keep_ids(["a", np.int64(7)])
-    assert open_store(store.folder).ids == ["a", "7"]
+    store.keep_ids(["a", np.int64(7), *range(16)])
+    assert open_store(store.folder).ids == ["a", "7", *range(16)]
 
 
 def test_matrix_of_takes_a_folder_a_store_or_an_array(store):

@@ -162,14 +162,14 @@ def test_a_module_that_torch_cannot_write_is_refused_in_one_line(series, tmp_pat
 
 def test_files_that_are_no_models_of_ours_are_refused(tmp_path):
     (tmp_path / "bad.onnx").write_bytes(b"no model")
-    with pytest.raises(ValueError, match="cannot be run as an ONNX model"):
+    with pytest.raises(ValueError, match="no ONNX file that 'softclt export' wrote"):
         OnnxModel(tmp_path / "bad.onnx")
     with pytest.raises(FileNotFoundError, match="there is no such file"):
         OnnxModel(tmp_path / "none.onnx")
     graph = Graph()
     x = graph.input("x", np.float32, ["n"])
     onnx.save(graph.model(x + 1, "y", ["n"]), tmp_path / "other.onnx")
-    with pytest.raises(ValueError, match="not one that 'softclt export' wrote"):
+    with pytest.raises(ValueError, match="no ONNX file that 'softclt export' wrote"):
         OnnxModel(tmp_path / "other.onnx")
 
 

@@ -3,9 +3,10 @@
 import json
 import math
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -23,13 +24,8 @@ from softclt.selection import criteria, embedding_score
 from softclt.tasks.result import Result
 from softclt.validation import check_series
 
-# The same examples every time, and no clock: the machine may be busy.
-BUDGET = {
-    "derandomize": True,
-    "deadline": None,
-    "database": None,
-    "suppress_health_check": list(HealthCheck),
-}
+# The examples are the same every time (tests/conftest.py); the machine may be busy.
+BUDGET = {"suppress_health_check": list(HealthCheck)}
 MANY, SOME, FEW = (settings(max_examples=n, **BUDGET) for n in (80, 30, 8))
 
 NUMBERS = st.floats(width=64) | st.sampled_from([0.0, 1e300, -1e300, 1e-320, math.nan, math.inf])
@@ -43,7 +39,8 @@ JSON = st.recursive(
     ),
     max_leaves=6,
 )
-ANYTHING = SERIES | RAGGED | JSON
+HUGE = st.lists(st.lists(st.just(10**400) | st.integers(), min_size=1, max_size=3), max_size=3)
+ANYTHING = SERIES | RAGGED | JSON | HUGE
 
 
 @contextmanager
@@ -126,6 +123,42 @@ def test_criteria_give_a_number(name, R, y):
     with meant():
         score = embedding_score(name, R, y, distances=D, others=[R + 1, R[::-1]])
         assert not math.isinf(score)
+
+
+CELL = LEAVES | st.just(10**400) | st.lists(st.floats() | st.integers() | st.none(), max_size=3)
+NAMES = st.sampled_from(["id", "time", "t", "x", "y", "label", "0", 1])
+FRAMES = st.integers(1, 4).flatmap(
+    lambda n: st.dictionaries(NAMES, st.lists(CELL, min_size=n, max_size=n), max_size=4)
+)
+
+
+@MANY
+@given(FRAMES, st.booleans())
+def test_frames_are_series(columns, indexed):
+    frame = pd.DataFrame({name: pd.Series(own, dtype=object) for name, own in columns.items()})
+    if indexed and frame.shape[1] > 2:
+        with suppress(TypeError):  # lists are no index
+            frame = frame.set_index(list(frame.columns[:2]))
+    with meant():
+        assert check_series(frame).ndim == 3
+
+
+@SOME
+@given(FRAMES)
+def test_tables_of_other_packages_are_series(columns):
+    pa = pytest.importorskip("pyarrow")
+    with suppress(pa.ArrowException, OverflowError):  # cells of which it makes no column
+        table = pa.table({str(name): own for name, own in columns.items()})
+        with meant():
+            assert check_series(table).ndim == 3
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int64, torch.bool])
+@FEW
+@given(arrays(np.float32, array_shapes(min_dims=0, max_dims=4, max_side=4)))
+def test_tensors_are_series(dtype, values):
+    with meant():
+        assert check_series(torch.from_numpy(np.asarray(np.nan_to_num(values))).to(dtype)).ndim == 3
 
 
 @MANY

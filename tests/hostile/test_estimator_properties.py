@@ -11,8 +11,6 @@ from softclt.anomaly.thresholds import thresholds
 
 FEW = settings(
     max_examples=40,
-    deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
 KINDS = ("walk", "noise", "constant", "steps", "spike", "large", "small", "offset")

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save
 
-from softclt import SemiSupervisedClassifier, load_model
+from softclt import SemiSupervisedClassifier, SeriesClassifier, load_model
 from softclt.persistence import ModelFileError
 
 BEFORE = Path(__file__).parents[1] / "files" / "before"
@@ -237,6 +237,80 @@ def test_embeddings_that_a_classifier_keeps_have_a_class_each(tmp_path):
         rewrite_weights(folder, change)
         with pytest.raises(ModelFileError):
             SemiSupervisedClassifier.load(folder)
+
+
+@pytest.fixture(scope="module")
+def series_classifier(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(8, 2, 30)), [0, 1] * 4
+    folder = tmp_path_factory.mktemp("classifier") / "model"
+    SeriesClassifier(features=("base", "synthetic"), device="cpu").fit(X, y).save(folder)
+    return folder
+
+
+BY_SERIES = {
+    "fitted is null": set_at("fitted", None),
+    "classes are a number": set_at("fitted", "classes", 3),
+    "classes are tables": set_at("fitted", "classes", [{}, {}]),
+    "classes are the same twice": set_at("fitted", "classes", [1, 1]),
+    "classes are too many": set_at("fitted", "classes", [0, 1, 2]),
+    "type of the classes is huge": set_at("fitted", "dtype", "<U1000000000"),
+    "type of the classes is unheard of": set_at("fitted", "dtype", "zz"),
+    "type of the classes is of times": set_at("fitted", "dtype", "<M8[ns]"),
+    "features are unknown": set_at("fitted", "features", ["os.system"]),
+    "features are none": set_at("fitted", "features", []),
+    "features are the same twice": set_at("fitted", "features", ["base", "base"]),
+    "features are others": set_at("fitted", "features", ["statistics"]),
+    "features need another package": set_at("fitted", "features", ["multirocket"]),
+    "channels are others": set_at("fitted", "n_channels", 3),
+    "channels are without end": set_at("fitted", "n_channels", 10**12),
+    "penalty is a word": set_at("fitted", "alpha", "much"),
+    "factor is null": set_at("fitted", "factor", None),
+    "models are none": set_at("fitted", "models", {}),
+    "a model is elsewhere": set_at("fitted", "models", "../..", "0" * 64),
+    "a model is another one": set_at("fitted", "models", "encoder", "0" * 64),
+    "parameter is unknown": set_at("params", "unheard_of", 1),
+    "weights of classes are a number": set_at("params", "class_weight", [3]),
+}
+
+
+@pytest.mark.parametrize("change", BY_SERIES.values(), ids=BY_SERIES)
+def test_so_is_the_folder_of_a_series_classifier(tmp_path, series_classifier, change):
+    folder = Path(shutil.copytree(series_classifier, tmp_path / "model"))
+    edit(folder, change)
+    began = time.perf_counter()
+    with pytest.raises(ModelFileError, match="model"):
+        SeriesClassifier.load(folder)
+    assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.pop("offset"),
+        lambda t: t.update(offset=t["offset"][:-1].clone()),
+        lambda t: t.update(shifts=torch.zeros(9)),
+        lambda t: t.pop("base.mean"),
+        lambda t: t.update({"base.coefficients": t["base.coefficients"][:-1].clone()}),
+        lambda t: t.update({k: v[:-2].clone() for k, v in t.items() if k.startswith("base.")}),
+        lambda t: t.update({"base.factor": t["base.factor"].bfloat16()}),
+    ],
+)
+def test_numbers_that_do_not_fit_its_encoder_are_refused(tmp_path, series_classifier, change):
+    folder = Path(shutil.copytree(series_classifier, tmp_path / "model"))
+    rewrite_weights(folder, change)
+    with pytest.raises(ModelFileError, match="model"):
+        SeriesClassifier.load(folder)
+
+
+@pytest.mark.parametrize("inner", ["encoder", "synthetic"])
+def test_a_series_classifier_without_one_of_its_models_is_refused(
+    tmp_path, series_classifier, inner
+):
+    folder = Path(shutil.copytree(series_classifier, tmp_path / "model"))
+    shutil.rmtree(folder / inner)
+    with pytest.raises(ModelFileError, match="model"):
+        SeriesClassifier.load(folder)
 
 
 def test_a_pretrained_folder_with_absurd_lengths_is_refused(tmp_path):

@@ -173,6 +173,21 @@ def test_what_the_protocol_cannot_score_is_refused():
         evaluate("forecasting", Ridge(), hourly())
 
 
+@pytest.mark.parametrize("length", [40, 150, 330])
+def test_series_shorter_than_the_context_are_refused_in_our_words(length, rng):
+    data = Dataset(rng.normal(size=(2, 1, length)), meta={"name": "short"})
+    with pytest.raises(ValueError, match="a horizon of 672 steps does not fit"):
+        evaluate("forecasting", TS2Vec(**TINY), data)
+    with pytest.raises(ValueError, match=r"does not fit.*a shorter context"):
+        evaluate("forecasting", TS2Vec(**TINY), data, horizons=[6], context=200)
+
+
+@pytest.mark.parametrize("horizons", [[], 24, "24", [2.5], [[3]], [None], [0]])
+def test_horizons_are_whole_numbers_of_steps(horizons):
+    with pytest.raises(ValueError, match="horizons is"):
+        evaluate("forecasting", TS2Vec(**TINY), hourly(), horizons=horizons, context=30)
+
+
 def test_a_suite_of_forecasts_runs_and_goes_on(tmp_path):
     data = hourly(n_channels=1, length=400)
     table = pd.DataFrame({"date": data.meta["times_train"][0], "OT": data.X_train[0, 0]})

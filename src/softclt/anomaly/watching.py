@@ -16,6 +16,7 @@ from softclt.anomaly.thresholds import SKIPPED
 from softclt.data import SeriesTable, read_series
 from softclt.data.columns import Columns
 from softclt.data.csvfile import read_csv
+from softclt.data.inspection import mixed_up
 from softclt.data.reading import suffix_of
 from softclt.data.text import existing_file
 from softclt.validation import Floats, observed_steps, series_lengths
@@ -54,11 +55,8 @@ def read_watched(path: str, columns: Columns) -> tuple[SeriesTable, list[Watched
         table = replace(rows, labels=None).to_table()
     else:
         table = read_series(path, **columns)
-    if table.unsorted_at:
-        raise ValueError(
-            f"{path}, {table.unsorted_at}: the time is earlier than that of the row before; sort "
-            "the rows by time, or name the column of the series with --id"
-        )
+    if reason := mixed_up(table, columns):
+        raise ValueError(f"{path}, {reason}")
     found = []
     for i, length in enumerate(series_lengths(table.X)):
         own = np.arange(length, dtype=np.float64) if table.times is None else table.times[i]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from softclt import persistence
-from softclt.classification.blocks import blocks
+from softclt.classification.blocks import Block, blocks
 from softclt.classification.calibration import Calibration
 from softclt.classification.design import Scaling
 from softclt.methods import Pretrained, RepresentationLearner, load_model
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 KIND = "series classifier"
 ENCODER = "encoder"
+_TRIED = 32  # steps of a series that features are counted of
 _SPARE = 4096  # bytes of a text that classes may be shorter than
 
 
@@ -117,9 +118,14 @@ def _restore(
     longest = max((len(str(label)) for label in classes), default=0)
     if kind.kind not in "biufUO" or kind.itemsize > max(16, 4 * longest + _SPARE):
         raise ValueError(f"classes of the type {fitted['dtype'][:20]}")
+    if len(set(classes)) < len(classes):
+        raise ValueError("a class of it is there twice")
+    names: list[str] = fitted["features"]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"its features are {names}; expected one block or more, each once")
     arrays = {name: own.numpy().astype(np.float64) for name, own in tensors.items()}
     model.classes_ = np.array(classes, dtype=kind)
-    model.n_features_in_, model.features_ = fitted["n_channels"], tuple(fitted["features"])
+    model.n_features_in_, model.features_ = fitted["n_channels"], tuple(names)
     model.alpha_ = float(fitted["alpha"])
     model.loo_probabilities_, model.left_out_ = None, None
     accuracy = fitted["loo_accuracy"]
@@ -145,9 +151,20 @@ def _restore(
             or (len(mean), n_classes) != coefficients.shape
         ):
             raise ValueError(f"the numbers of its features {name} do not fit each other")
+        if not blocks.tags(name)["keeps"]:
+            raise ValueError(f"its features {name} are none that a file can keep")
+        n_channels = model.n_features_in_
+        if n_channels > len(mean) or _n_features(block, n_channels) != len(mean):
+            raise ValueError(f"{len(mean)} features {name} are not those of {n_channels} channels")
         model._blocks[name] = block
         model._scalings[name] = Scaling(mean, factor)
         model._coefficients[name] = coefficients
+
+
+def _n_features(block: Block, n_channels: int) -> int:
+    """How many there are of each series."""
+    steps = np.arange(_TRIED, dtype=np.float64)
+    return int(block.transform(np.tile(steps, (1, n_channels, 1))).shape[1])
 
 
 def _digest_of(folder: Path) -> str:

@@ -1,5 +1,8 @@
 """``check``: what is in a file, and what each command would do with it."""
 
+import logging
+from contextlib import contextmanager
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -8,6 +11,8 @@ from softclt.cli import options
 from softclt.cli.output import print_json, say, tell
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from softclt.data import SeriesTable
     from softclt.data.columns import Columns
     from softclt.data.dataset import Split
@@ -15,12 +20,7 @@ if TYPE_CHECKING:
     from softclt.data.sources import SeriesSource
 
 SHOWN = 5  # things of a kind that are named
-_LENIENT: tuple[dict[str, str], ...] = (
-    {"decimal": ","},
-    {"duplicates": "first"},
-    {"bad_values": "nan"},
-    {"duplicates": "first", "bad_values": "nan"},
-)
+_LENIENT = {"decimal": ",", "duplicates": "first", "bad_values": "nan"}
 
 
 @options.reads_tables
@@ -54,7 +54,8 @@ def check(
         tell(error)
         table = read_series(data, split=split, **columns)
     found = inspect_table(table)
-    would = prospects(data, columns, table, found)
+    with _unsaid():  # what reading says was said
+        would = prospects(data, columns, table, found)
     if as_json:
         print_json(_facts(data, table, found) | {"needs": needed, "commands": would})
     else:
@@ -100,17 +101,39 @@ def _check_large(data: str, source: "SeriesSource", as_json: bool) -> None:
 def _lenient(
     data: str, split: "Split", columns: "Columns", error: Exception
 ) -> "tuple[Columns, list[str]]":
-    """Options with which the file can be read, few of them, and how they are written."""
+    """Options with which most of a file can be read, few of them, and how they are written."""
+    import numpy as np
+
     from softclt.data import DataError, read_series
 
-    for more in _LENIENT:
-        own: Any = {**columns, **more}
-        try:
-            read_series(data, split=split, **own)
-        except DataError:
-            continue
-        return own, [f"--{name.replace('_', '-')} {value}" for name, value in more.items()]
-    raise error
+    best, found, most = None, list[str](), 0
+    names = [name for name in _LENIENT if columns.get(name) != _LENIENT[name]]
+    for n in range(1, len(names) + 1):
+        for chosen in combinations(names, n):
+            own: Any = {**columns, **{name: _LENIENT[name] for name in chosen}}
+            try:
+                with _unsaid():
+                    known = int(np.isfinite(read_series(data, split=split, **own).X).sum())
+            except DataError:
+                continue
+            if known > most:
+                best, most = own, known
+                found = [f"--{name.replace('_', '-')} {_LENIENT[name]}" for name in chosen]
+    if best is None:
+        raise error
+    return best, found
+
+
+@contextmanager
+def _unsaid() -> "Iterator[None]":
+    """Without the log of what is only tried."""
+    logger = logging.getLogger("softclt")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _facts(data: str, table: "SeriesTable", found: "Findings") -> dict[str, Any]:

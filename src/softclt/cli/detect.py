@@ -18,6 +18,7 @@ from softclt.cli.output import (
     print_table,
     say,
     tell,
+    tell_sorted,
     write_table,
 )
 from softclt.cli.settings import check_input, check_model, trained_or_new
@@ -101,6 +102,7 @@ def detect(
         threshold = "running" if model is not None and train is None else "sigma"
     check_threshold(threshold, scorer)
     table, found = read_watched(data, columns)
+    tell_sorted(table)
     learner = trained_or_new(model, method, preset, settings, seed, lam=0.0, tau_instance=None)
     how = Watch(
         model=learner if model is None else FrozenEstimator(learner),

@@ -14,7 +14,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from softclt.cli.output import end_notes, tell
+from softclt.cli.heartbeat import never_silent
+from softclt.cli.output import begin_notes, doing, end_notes, tell
 from softclt.plaintext import visible
 
 DEBUG_VARIABLE = "SOFTCLT_DEBUG"
@@ -60,7 +61,8 @@ class Commands(TyperGroup):
     ) -> Any:
         """Run a command; an error becomes one line on stderr."""
         _typed.set(tuple(sys.argv[1:] if args is None else args))
-        with _one_process_speaks(), _messages_on_stderr():
+        begin_notes()
+        with _one_process_speaks(), never_silent(doing), _messages_on_stderr():
             try:
                 code = super().main(
                     args, prog_name, complete_var, False, windows_expand_args, **extra

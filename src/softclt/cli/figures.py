@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,9 @@ from softclt.cli.output import (
 )
 from softclt.cli.settings import build_model, check_input
 
+if TYPE_CHECKING:
+    from softclt.data.columns import Columns
+
 
 class Format(StrEnum):
     """Of the files."""
@@ -28,6 +31,7 @@ class Format(StrEnum):
     svg = "svg"
 
 
+@options.reads_tables
 def figures(
     names: Annotated[
         list[str] | None,
@@ -44,6 +48,8 @@ def figures(
     settings: options.Settings = None,
     force: options.Force = False,
     as_json: options.Json = False,
+    *,
+    columns: "Columns",
 ) -> None:
     """You want to see what soft assignments do: the paper's figures, on your data or its own.
 
@@ -56,16 +62,18 @@ def figures(
         check_input(data)
     model = build_model("ts2vec", None, settings, max_iter=steps, random_state=seed)
 
+    from softclt.data import load
     from softclt.reports.figures import draw, save_figure
 
     chosen = names or _possible(data)
     files = [Output(out / f"{name}.{format}", PICTURE_SUFFIXES) for name in chosen]
-    check_outputs(*files, force=force)
+    check_outputs(*files, force=force, reads=[data])
+    given = None if data is None else load(data, **columns)
     note(
         f"drawing {len(chosen)} figure(s) into {out}; models train {steps} steps for each data set"
     )
     written = []
-    for name, picture in draw(chosen, data, model):
+    for name, picture in draw(chosen, given, model):
         path = out / f"{name}.{format}"
         save_figure(picture.figure, path)
         written.append({"name": name, "title": picture.title, "caption": picture.caption})

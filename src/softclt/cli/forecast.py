@@ -15,6 +15,7 @@ from softclt.cli.output import (
     note,
     print_json,
     say,
+    tell_sorted,
     write_table,
 )
 from softclt.cli.settings import check_model, trained_or_new
@@ -68,13 +69,12 @@ def forecast(
     )
 
     from softclt.data import read_series
+    from softclt.data.inspection import mixed_up
 
     table = read_series(data, **columns)
-    if table.unsorted_at:
-        raise ValueError(
-            f"{data}, {table.unsorted_at}: the time is earlier than that of the row before; sort "
-            "the rows by time, or name the column of the series with --id"
-        )
+    if reason := mixed_up(table, columns):
+        raise ValueError(f"{data}, {reason}")
+    tell_sorted(table)
 
     from softclt.bench.estimates import training_words
     from softclt.forecasting import Forecaster

@@ -3,6 +3,7 @@
 import json
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
     from rich.table import Table
+
+    from softclt.data import SeriesTable
 
 TABLE_SUFFIXES = (".csv", ".parquet")
 PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
@@ -147,6 +150,7 @@ def stdout() -> "Console":
 
 def say(text: object = "") -> None:
     """A line of the result, on stdout; nothing in it is a command to the terminal."""
+    end_notes()
     typer.echo(visible(text))
 
 
@@ -155,15 +159,35 @@ def tell(message: object) -> None:
     typer.echo(f"softclt: {visible(message)}", err=True)
 
 
+def tell_sorted(table: "SeriesTable") -> None:
+    """Say on stderr where the steps of a file were not in the order of their times."""
+    if table.unsorted_at:
+        tell(f"{table.source}, {table.unsorted_at}: times are not in order; they were sorted")
+
+
 def note(message: object) -> None:
     """Say on stderr what begins, what is there and where it went.
 
     In a log it waits for a second: an error at once is then the one line to read.
     """
+    _doing.append(visible(message))
     if watched():
         stderr().print(visible(message), soft_wrap=True)
     else:
         _waiting.add(visible(message))
+
+
+_doing: deque[str] = deque(maxlen=1)
+
+
+def begin_notes() -> None:
+    """Forget what an earlier command of this process did."""
+    _doing.clear()
+
+
+def doing() -> str:
+    """What a command does: its last note, or what all do before the first."""
+    return _doing[-1] if _doing else "reading and checking"
 
 
 class _Waiting:
@@ -226,6 +250,7 @@ def new_table(*texts: str, numbers: Sequence[str]) -> "Table":
 
 def print_table(table: "Table", title: str, *notes: str) -> None:
     """A result for a person on stdout: the title, the table and, below it, what it rests on."""
+    end_notes()
     console = stdout()
     console.print(visible(title), style="bold")
     console.print(table)
@@ -243,6 +268,7 @@ def print_json(value: Any) -> None:
     """One JSON document on stdout; what is not finite is null."""
     from softclt.persistence import json_safe
 
+    end_notes()
     typer.echo(json.dumps(json_safe(value), allow_nan=False, indent=2))
 
 

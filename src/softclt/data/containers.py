@@ -81,8 +81,9 @@ def _cells(frame: "pd.DataFrame", name: str) -> NDArray[Any]:
     for j, column in enumerate(frame.columns):
         try:
             columns.append(frame.iloc[:, j].to_numpy(np.float64, na_value=np.nan))
-        except (TypeError, ValueError) as error:
-            raise type(error)(
+        except (TypeError, ValueError, OverflowError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(
                 f"{name} is not numeric: column {shorten(column)} has the value "
                 f"{shorten(frame.iloc[0, j])}; if it names the series, call it 'id'; else drop it, "
                 "or say which column is what with softclt.data.from_frame"
@@ -160,7 +161,7 @@ def _values(cell: Any, place: str) -> NDArray[Any]:
         if values.ndim and values.dtype == object:  # numbers beside None, or arrays in an array
             rows = [np.asarray(row, dtype=np.float64) for row in values]
             values = np.stack(rows) if rows else np.empty(0)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"holds no series of numbers ({error})", place) from None
     if values.ndim not in (1, 2) or values.dtype.kind not in "fiub":
         raise DataError(

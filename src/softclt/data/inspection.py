@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from softclt.data.columns import Columns
 from softclt.data.dataset import SeriesTable
 from softclt.data.times import in_gaps
 from softclt.validation import Floats, Ints, series_lengths
@@ -92,6 +93,21 @@ def inspect_table(table: SeriesTable) -> Findings:
         outliers=_outliers(X, ids, channels),
         repeated_ids=[name for name, count in counts.items() if count > 1],
         labels=dict(Counter(table.labels or ())),
+    )
+
+
+def mixed_up(table: SeriesTable, columns: Columns) -> str:
+    """Why the steps of a table may be of several series, though it reads as one; empty if not.
+
+    Times that go back may mean that the ids are in a column that nobody named. Where there are ids,
+    or where one said how to make one series of the rows, the steps are sorted.
+    """
+    said = columns.get("duplicates", "error") != "error" or columns.get("resample")
+    if not table.unsorted_at or table.has_ids or len(table) > 1 or said:
+        return ""
+    return (
+        f"{table.unsorted_at}: the time is earlier than that of the row before; sort the rows by "
+        "time, or name the column of the series with --id"
     )
 
 

@@ -231,7 +231,10 @@ def _numbers(
         if decimal == ",":  # a point is no number then, and a comma a point
             swap = str.maketrans(",.", ".,")
             cells = cells.map(lambda cell: cell.translate(swap) if isinstance(cell, str) else cell)
-        numbers = pd.to_numeric(cells, errors="coerce")
+        try:
+            numbers = pd.to_numeric(cells, errors="coerce")
+        except OverflowError:
+            numbers = pd.to_numeric(cells.map(_in_range), errors="coerce")
         bad = (numbers.isna() & column.notna()).to_numpy()
         if bad.any() and not forgive:
             row = int(bad.argmax())
@@ -243,6 +246,17 @@ def _numbers(
                 f"row {row}",
             )
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan), bad
+
+
+def _in_range(cell: Any) -> Any:
+    """The same, or infinity for a whole number beyond all floats."""
+    try:
+        float(cell)
+    except OverflowError:
+        return np.inf
+    except (TypeError, ValueError):
+        pass
+    return cell
 
 
 def _objects(column: "pd.Series[Any]") -> list[Any]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from softclt.data.arrays import Arrays
 from softclt.data.dataset import fingerprint
 from softclt.distances.measure import Measure
 from softclt.distances.registration import Ragged
-from softclt.files import whole_file
+from softclt.files import too_large, whole_file
+from softclt.schema import FLAG, NUMBER, SIZE, TABLE, TEXT, Kind, check_entries, either, optional
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -28,6 +30,22 @@ KEY = {
     "unequal": "unequal",
     "version": "the version of the kernels",
 }
+
+
+_KINDS: dict[str, Kind] = {
+    "series": TEXT,
+    "n_series": SIZE,
+    "precision": TEXT,
+    "metric": TEXT,
+    "window": optional(NUMBER),
+    "params": TABLE,
+    "unequal": TEXT,
+    "version": either(NUMBER, TEXT),
+    "tile": SIZE,
+    "half": FLAG,
+}
+_LONGEST = 2**24  # bytes of a manifest
+_TILE_BYTES = 512  # of memory that the place and the name of a tile take
 
 
 class StoreError(ValueError):
@@ -80,15 +98,24 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not path.is_file():
         raise StoreError(f"{folder} is no store of distances: {MANIFEST} is missing")
+    if path.stat().st_size > _LONGEST:
+        raise StoreError(f"{path} is longer than any manifest of softclt; remove the folder")
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{path} is damaged ({error}); remove the folder") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise StoreError(f"{path} is not of format {FORMAT}, which this version of softclt reads")
     lacking = {*KEY, "tile", "half"} - manifest.keys()
     if lacking:
         raise StoreError(f"{path} lacks {', '.join(sorted(lacking))}; remove the folder")
+    try:
+        check_entries(manifest, _KINDS)
+    except ValueError as error:
+        raise StoreError(f"{path} is damaged ({error}); remove the folder") from None
+    n_tiles = math.ceil(manifest["n_series"] / manifest["tile"]) ** 2
+    if problem := too_large(_TILE_BYTES * n_tiles):
+        raise StoreError(f"{path} speaks of {n_tiles} tiles; a list of them {problem}")
     return manifest
 
 

@@ -22,7 +22,8 @@ from softclt.distances.manifest import StoreError
 from softclt.distances.measure import Measure
 from softclt.distances.registration import Ints, Ragged
 from softclt.distances.tilefiles import map_tile, read_tile, remove_abandoned
-from softclt.files import whole_file
+from softclt.files import too_large, whole_file
+from softclt.schema import LIST, check_kind
 from softclt.validation import Floats32
 
 PathLike = str | os.PathLike[str]
@@ -78,7 +79,16 @@ class StoredMatrix:
     def ids(self) -> list[Any] | None:
         """A name a row, if they were kept."""
         path = self.folder / IDS
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        if not path.is_file():
+            return None
+        try:
+            ids: list[Any] = json.loads(path.read_text(encoding="utf-8"))
+            check_kind(ids, LIST, "ids")
+        except (ValueError, RecursionError) as error:
+            raise StoreError(f"{path} is damaged ({error}); remove it") from None
+        if len(ids) != len(self):
+            raise StoreError(f"{path} has {len(ids)} ids for {len(self)} series; remove it")
+        return ids
 
     def keep_ids(self, ids: Sequence[Any]) -> None:
         """Write down what the rows are called."""
@@ -145,6 +155,8 @@ class StoredMatrix:
     def matrix(self) -> Floats32:
         """All distances, ``(N, N)``; the checksum of every tile is looked at."""
         self._check_complete()
+        if problem := too_large(np.dtype(np.float32).itemsize * len(self) ** 2):
+            raise StoreError(f"the distances in {self.folder} are too many: they {problem}")
         matrix = np.empty((len(self), len(self)), np.float32)
         for tile in self.tiles():
             matrix[tile.rows, tile.cols] = block = self._checked(tile)

@@ -1,6 +1,7 @@
 """Models in ONNX files at work, without torch."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import numpy as np
 
 from softclt.data.preparation import blocks_of
 from softclt.data.sources import left_on_disk
+from softclt.export.checksum import trouble
+from softclt.files import too_large
 from softclt.optional import needed
 from softclt.progress import progress_bar
 from softclt.validation import Floats, Floats32, Ints, check_series, observed_steps, series_lengths
@@ -16,7 +19,13 @@ from softclt.validation import Floats, Floats32, Ints, check_series, observed_st
 NEEDED = "ONNX files need onnx and onnxruntime: pip install 'softclt[export]'"
 _VALUES_AT_ONCE = 1 << 15
 _ERRORS_ONLY = 3  # of what onnxruntime says
-_KEYS = ("softclt.n_channels", "softclt.missing", "softclt.padding")
+_COPIES = 3  # of a file that are in memory when it is opened
+#: Facts that say how series go in, and what they may be.
+_FACTS = {
+    "softclt.n_channels": "any|[1-9][0-9]{0,8}",
+    "softclt.missing": "values|steps",
+    "softclt.padding": "kept|ignored|trimmed",
+}
 
 
 class OnnxModel:
@@ -43,23 +52,28 @@ class OnnxModel:
     ) -> None:
         with needed(NEEDED):
             import onnxruntime
-        if not Path(path).is_file():
-            raise FileNotFoundError(f"{path} is not an ONNX file: there is no such file")
+        self._path = Path(path)
+        data = _sound(self._path)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = n_threads or int(os.environ.get("OMP_NUM_THREADS") or 0)
         options.log_severity_level = _ERRORS_ONLY
         try:
             self._session: Any = onnxruntime.InferenceSession(
-                os.fspath(path), options, providers=list(providers)
+                data, options, providers=list(providers)
             )
         except Exception as error:  # it has a class for each kind of damage
             reason = " ".join(str(error).split())
             raise ValueError(f"{path} cannot be run as an ONNX model: {reason}") from error
         self.facts: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
-        if any(key not in self.facts for key in _KEYS):
+        ends = [own.name for own in (*self._session.get_inputs(), *self._session.get_outputs())]
+        facts = [
+            re.fullmatch(known, self.facts.get(key, "")) is not None
+            for key, known in _FACTS.items()
+        ]
+        if ends != ["series", "embeddings"] or not all(facts):
             raise ValueError(
-                f"{path} is an ONNX model, but not one that 'softclt export' wrote: its metadata "
-                "do not say how series go in"
+                f"{path} is an ONNX model, but not one that 'softclt export' wrote: it does not "
+                "say how series go in"
             )
         self.progress = progress
         channels = self.facts["softclt.n_channels"]
@@ -90,7 +104,7 @@ class OnnxModel:
         self._refuse_empty(X)
         out = None
         for rows, part in self._batches(X):
-            (R,) = self._session.run(None, {"series": part.astype(np.float64)})
+            R = self._run(part)
             wrong = ~np.isfinite(R).all(axis=1)
             if wrong.any():
                 raise ValueError(
@@ -102,6 +116,19 @@ class OnnxModel:
             advance(len(rows))
         assert out is not None
         return out
+
+    def _run(self, X: Floats) -> Floats32:
+        """What the graph gives for some series."""
+        try:
+            (R,) = self._session.run(None, {"series": X.astype(np.float64)})
+        except Exception as error:  # as in opening
+            reason = " ".join(str(error).split())
+            raise ValueError(
+                f"{self._path} cannot be run on series of the shape {X.shape}: {reason}"
+            ) from error
+        if not isinstance(R, np.ndarray) or R.ndim != 2 or len(R) != len(X):
+            raise ValueError(f"{self._path} does not give one vector for each series")
+        return R
 
     def _refuse_empty(self, X: Floats) -> None:
         if self.facts["softclt.missing"] == "values":
@@ -127,3 +154,15 @@ class OnnxModel:
             rows = order[start : start + size]
             yield rows, X[rows, :, : max(1, int(lengths[rows].max()))]
             start += size
+
+
+def _sound(path: Path) -> bytes:
+    """The bytes of a file that is as it was written."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not an ONNX file: there is no such file")
+    if problem := too_large(_COPIES * path.stat().st_size):
+        raise ValueError(f"{path} is too large to load: it {problem}")
+    data = path.read_bytes()
+    if wrong := trouble(data):
+        raise ValueError(f"{path} {wrong}")
+    return data

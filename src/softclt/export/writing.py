@@ -12,6 +12,7 @@ from safetensors.torch import save
 from sklearn.utils.validation import check_is_fitted
 
 from softclt.encoders import ForeignEncoder
+from softclt.export.checksum import EMPTY, KEY, sealed
 from softclt.export.graph import OPSET, ExportError
 from softclt.export.networks import alone
 from softclt.export.reading import graph_of, n_numbers
@@ -84,9 +85,9 @@ def export_onnx(
             "smaller model"
         )
     file.doc_string = _ABOUT
-    onnx.helper.set_model_props(file, facts)
+    onnx.helper.set_model_props(file, facts | {KEY: EMPTY})
     with whole_file(path) as temporary:
-        onnx.save(file, temporary)
+        temporary.write_bytes(sealed(file.SerializeToString()))
         difference = _tried(model, OnnxModel(temporary))
         return Exported(facts, temporary.stat().st_size, difference)
 

@@ -68,6 +68,18 @@ def parts_of(name: str, length: int) -> Parts:
     return Parts(int(0.6 * length), int(0.8 * length), length)
 
 
+def check_parts(parts: Parts, horizon: int, context: int) -> None:
+    """Refuse parts in which a horizon does not fit, or a context before the first row."""
+    shortest = min(parts.train - context, parts.valid - parts.train, parts.test - parts.valid)
+    if shortest <= horizon:
+        raise ValueError(
+            f"a horizon of {horizon} steps does not fit: training (without its first {context}), "
+            f"validation and test have {max(0, parts.train - context)}, "
+            f"{parts.valid - parts.train} and {parts.test - parts.valid} steps; give shorter "
+            "horizons, a shorter context or longer series"
+        )
+
+
 def horizons_of(name: str) -> tuple[int, ...]:
     """The published horizons of a data set: hourly ones, and those of finer or unknown steps."""
     hourly = ("ETTh", "electricity", "WTH", "weather")  # weather: as the paper prints it
@@ -152,7 +164,7 @@ def read_horizons(
     """
     n, d, _ = y.shape
     horizons = sorted(set(horizons), reverse=True)
-    _check_fit(parts, horizons[0], context)
+    check_parts(parts, horizons[0], context)
     train, valid, test = (parts.span(name) for name in Parts._fields)
     train = range(train.start + context, train.stop)
     n_features = features(np.zeros(1, np.int64), np.array([train.start])).shape[1]
@@ -234,16 +246,6 @@ def _errors(
     for X, Y in _blocks(features, y, rows, horizon):
         errors.add(path, X, Y)
     return errors
-
-
-def _check_fit(parts: Parts, horizon: int, context: int) -> None:
-    shortest = min(parts.train - context, parts.valid - parts.train, parts.test - parts.valid)
-    if shortest <= horizon:
-        raise ValueError(
-            f"a horizon of {horizon} steps does not fit: training (without its first {context}), "
-            f"validation and test have {parts.train - context}, {parts.valid - parts.train} and "
-            f"{parts.test - parts.valid} steps; give shorter horizons, or longer series"
-        )
 
 
 def _base(name: str) -> str:

@@ -5,7 +5,7 @@ import numpy as np
 from softclt.anomaly.watching import read_watched, why_not
 from softclt.data.columns import Columns
 from softclt.data.dataset import SeriesTable
-from softclt.data.inspection import Findings
+from softclt.data.inspection import Findings, mixed_up
 from softclt.forecasting.forecaster import Forecaster
 from softclt.forecasting.samples import divide
 from softclt.methods import TS2Vec
@@ -29,8 +29,9 @@ def prospects(data: str, columns: Columns, table: SeriesTable, found: Findings) 
         "embed": _embed(found),
         "classify": _classify(found),
         "detect": _detect(data, columns),
-        "forecast": _forecast(table),
+        "forecast": _forecast(table, columns),
         "distances": _distances(found),
+        "explore": _explore(found),
     }
 
 
@@ -86,9 +87,9 @@ def _detect(data: str, columns: Columns) -> str:
     return f"{told}; {words[0]}" if words else told
 
 
-def _forecast(table: SeriesTable) -> str:
-    if table.unsorted_at:
-        return f"refuses: the times are not in order at {table.unsorted_at}"
+def _forecast(table: SeriesTable, columns: Columns) -> str:
+    if reason := mixed_up(table, columns):
+        return f"refuses: {reason}"
     X = np.asarray(table.X, np.float64)
     for i, series in enumerate(X):
         known = series[~np.isnan(series)]
@@ -106,6 +107,11 @@ def _distances(found: Findings) -> str:
     n = len(found.lengths)
     pairs, cells = n * (n - 1) // 2, _cells(found.lengths)
     return f"{counted(pairs, 'distance')}; with dtw {cells:.2g} cells to fill"
+
+
+def _explore(found: Findings) -> str:
+    n = len(found.lengths)
+    return f"draws a map of {n} series" if n > 2 else f"refuses: a map needs 3 series, not {n}"
 
 
 def _cells(lengths: Ints) -> float:

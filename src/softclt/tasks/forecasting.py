@@ -14,6 +14,7 @@ from softclt.forecasting.protocol import (
     CONTEXT,
     Prepared,
     Score,
+    check_parts,
     embedding_features,
     horizons_of,
     lag_features,
@@ -50,16 +51,15 @@ def run(
     if not hasattr(model, "encode"):
         raise TypeError(f"{type(model).__name__} has no encode(level='timestamp'): use a method")
     name = str(data.meta["name"])
-    wanted = tuple(sorted(set(horizons_of(name) if horizons is None else horizons)))
-    for horizon in wanted:
-        check_range(horizon, "each of horizons", 1)
+    wanted = _wanted(horizons_of(name) if horizons is None else horizons)
     check_range(context, "context", 1)
     prepared = prepare(data)
     y, parts = prepared.y, prepared.parts
+    check_parts(parts, wanted[-1], context)
     key = data.fingerprint, wanted, context  # scores of what does not learn: for all models
     clock = Clock()
     baselines: dict[Any, dict[str, float]] = kept().setdefault("forecasts", {})
-    if key not in baselines:  # first, as it refuses horizons that do not fit
+    if key not in baselines:
         baselines[key] = _baselines(prepared, wanted, context)
     clock.lap("baselines")
     model.fit(prepared.x[..., : parts.train])
@@ -69,6 +69,17 @@ def run(
     scores = read_horizons(embedding_features(Z), y, parts, wanted, context=context)
     clock.lap("ridge")
     return Outcome(_named("", scores) | baselines[key], clock.seconds, probe="ridge")
+
+
+def _wanted(horizons: Any) -> tuple[int, ...]:
+    """Horizons, each once, the shortest first."""
+    if not isinstance(horizons, (list, tuple, range, np.ndarray)) or not len(horizons):
+        raise ValueError(f"horizons is {horizons!r}; expected one or more steps, like [24, 48]")
+    for horizon in horizons:
+        check_range(horizon, "each of horizons", 1)
+        if horizon != int(horizon):
+            raise ValueError(f"each of horizons is a whole number of steps; found {horizon!r}")
+    return tuple(sorted({int(horizon) for horizon in horizons}))
 
 
 def _baselines(prepared: Prepared, horizons: Sequence[int], context: int) -> dict[str, float]:

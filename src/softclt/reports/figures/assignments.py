@@ -232,9 +232,13 @@ def _level_weights(
 
 
 def _similar(z: Floats) -> float:
-    """Mean correlation of steps with the next one: cosine of ``(T, M)`` without its mean."""
+    """Mean correlation of steps with the next one: cosine of ``(T, M)`` without its mean.
+
+    NaN for a series that never changes.
+    """
     z = z - z.mean(axis=0)
     if z.shape[1] == 1:
-        return float((z[1:] * z[:-1]).sum() / (z**2).sum())
+        total = float((z**2).sum())
+        return float((z[1:] * z[:-1]).sum()) / total if total > 0 else float("nan")
     unit = z / (np.linalg.norm(z, axis=1, keepdims=True) + 1e-12)
     return float((unit[1:] * unit[:-1]).sum(axis=1).mean())
