@@ -78,6 +78,11 @@ class RowStore:
         query = self._table.search(None).where(_is_one_of(ids)).select(list(columns))
         return query.limit(None).to_arrow()
 
+    def check_filter(self, where: str) -> None:
+        """Refuse a condition that the columns do not allow."""
+        with _about_filter(where, self.schema.names):
+            self._table.search(None).select(["id"]).where(where).limit(1).to_arrow()
+
     def nearest(self, vectors: Floats32, k: int, where: str | None, columns: Sequence[str]) -> Any:
         """The k rows nearest to each vector ``(Q, M)``, with ``QUERY`` and ``DISTANCE``.
 
