@@ -8,6 +8,7 @@ from softclt.cli.bench import bench
 from softclt.cli.cache import cache
 from softclt.cli.check import check
 from softclt.cli.classify import classify
+from softclt.cli.cluster import cluster
 from softclt.cli.demo import demo
 from softclt.cli.detect import detect
 from softclt.cli.distances import distances
@@ -130,6 +131,14 @@ app.command(
         "softclt search index/ query.csv --rerank dtw --out hits.csv --plot hits.png",
     ),
 )(search)
+app.command(
+    short_help="Find groups of alike series, what is typical and what is odd.",
+    epilog=examples(
+        "softclt cluster sales.csv --id store --time day --out clusters.csv --plot clusters.png",
+        "softclt cluster ucr/Trace --model base -k 4 --out clusters.csv",
+        "softclt cluster series.npz --method hdbscan --out clusters.parquet",
+    ),
+)(cluster)
 app.command(
     short_help="Look around in an embedding: a page for the browser.",
     epilog=examples(
