@@ -46,7 +46,7 @@ class Description:
     keep_series: bool = True
     rows: str | None = None
     n_channels: int | None = None
-    ann: dict[str, Any] = field(default_factory=dict)
+    ann: dict[str, Any] = field(default_factory=lambda: {"kind": "exact"})
     made: str = field(default_factory=utc_now)
     versions: dict[str, str] = field(default_factory=versions)
 

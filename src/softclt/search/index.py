@@ -190,7 +190,15 @@ class SeriesIndex:
                 raise ValueError(f"the index has no series {some_of(missing)}")
             if store is not None and there:
                 store.delete(there)
+                self._tend()
         return self
+
+    def _tend(self) -> None:
+        """Keep the search fast, and know what it finds."""
+        store = self._look()
+        if store is not None and (ann := store.tend(self._is.ann)) != self._is.ann:
+            self._is = replace(self._is, ann=ann)
+            self._is.write(self.folder)
 
     def search(
         self,
@@ -200,6 +208,7 @@ class SeriesIndex:
         *,
         rerank: str | None = None,
         candidates: int | None = None,
+        exact: bool = False,
     ) -> "pd.DataFrame":
         """The k series most like each query.
 
@@ -210,6 +219,7 @@ class SeriesIndex:
             rerank: Measure the nearest again, with a distance of `softclt.pairwise_distance`
                 between the series, each channel standardised by itself, such as ``"dtw"``.
             candidates: How many are measured again; None is ten for each hit.
+            exact: Compare all rows, however many there are; see `facts` for what is missed else.
 
         Returns:
             A row for each hit: ``query`` (its id or number), ``rank`` from 1, ``id``, ``distance``
@@ -223,12 +233,13 @@ class SeriesIndex:
         n = k if rerank is None else max(k, _CANDIDATES * k if candidates is None else candidates)
         if self._is.window is not None:
             n *= rows_in_one_place(self._is.window, self._is.stride or 1)
+        probes = None if exact else self._is.ann.get("probes")
         columns = [name for name in store.schema.names if name not in (VECTOR, SERIES)]
         found = []
         for start in range(0, len(series), _QUERIES_AT_ONCE):
             part = series[start : start + _QUERIES_AT_ONCE]
             own = [*columns, SERIES] if rerank is not None else columns
-            rows = store.nearest(self._vectors(part), n, where, own)
+            rows = store.nearest(self._vectors(part), n, own, where, probes)
             if rerank is not None:
                 rows = measured_again(rows, part, rerank)
             windows = self._is.window is not None
@@ -284,7 +295,7 @@ class SeriesIndex:
             "stride": self._is.stride,
             "keeps_series": self._is.keep_series,
             "columns": {k: v for k, v in metadata.items() if k not in OWN},
-            "search": self._is.ann or {"kind": "exact"},
+            "search": self._is.ann,
             "bytes": sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file()),
         }
 
@@ -318,6 +329,7 @@ class SeriesIndex:
                 store.put(reader.read_all(), ids.to_pylist())
             else:
                 store.add(reader)
+        self._tend()
 
     def _first(self, reader: Any, schema: Any, new: Given) -> None:
         """Make the table; it belongs to the index once it has its rows."""
