@@ -17,8 +17,8 @@ DISTANCE = "_distance"
 QUERY = "query_index"
 
 # A filter's chain of operators is followed on the stack of a thread, and a long one ends the
-# process: 1,000 additions did (lancedb 0.40). The shortest take two characters.
-MOST_FILTER = 1000
+# process: 1,000 additions did, 500 took ten seconds (lancedb 0.40). One takes two characters.
+MOST_FILTER = 500
 
 _NEEDS = "search needs lancedb: pip install 'softclt[search]'"
 _KEPT = timedelta(minutes=10)  # for other processes that read what was there before
