@@ -11,6 +11,7 @@ from softclt.cli import app
 
 OPTIONS = ("--id", "--time", "--label", "--values", "--decimal", "--duplicates", "--bad-values")
 READING = ("fit", "embed", "explore", "evaluate", "classify", "detect", "forecast", "distances")
+READING += ("index", "search", "cluster")
 
 
 def softclt(*words, code=0):

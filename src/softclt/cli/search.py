@@ -171,7 +171,8 @@ def search(
         _draw(opened, table, hits, plot, where)
     note(f"{len(hits)} hits in {out}" + ("" if plot is None else f", drawn in {plot}"))
     if as_json:
-        print_json({"out": str(out), "queries": len(table), "hits": len(hits), "plot": plot})
+        picture = None if plot is None else str(plot)
+        print_json({"out": str(out), "plot": picture, "queries": len(table), "hits": len(hits)})
 
 
 def _read(
