@@ -47,16 +47,19 @@ def test_medoids_and_odd_ones_are_those_of_a_loop(groups):
     assert found.confidence[4] < found.confidence[5]
 
 
-def test_density_leaves_out_what_is_alone(groups):
+def test_density_finds_the_groups_and_leaves_out_what_is_in_none(groups, rng):
     R, y = groups
-    R = np.concatenate([R, -np.ones((1, 8))])
+    R = np.concatenate([R, -rng.normal(size=(8, 8))])
     found = find_clusters(R, method="hdbscan")
     assert found.n_clusters == 3
-    np.testing.assert_array_equal(found.labels[:60] >= 0, True)
     assert all(len(set(found.labels[:60][y == c])) == 1 for c in range(3))
-    assert found.labels[60] == -1
-    assert not found.medoid[60]
-    assert np.isnan(found.distance[60])
+    assert found.confidence[60:].max() < found.confidence[:60].mean()
+    none = found.labels == -1
+    assert none[60:].any()
+    assert not none[:60].any()
+    assert np.isnan(found.distance[none]).all()
+    assert not (found.medoid | found.odd)[none].any()
+    assert found.medoid.sum() == 3
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

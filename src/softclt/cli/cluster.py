@@ -47,7 +47,7 @@ def cluster(
     ] = None,
     method: Annotated[
         Literal["kmeans", "hdbscan"],
-        typer.Option(help="hdbscan finds the number itself, and leaves out what is alone."),
+        typer.Option(help="hdbscan finds the number itself, and leaves out what is in none."),
     ] = "kmeans",
     plot: Annotated[
         Path | None, typer.Option(help="Picture of each cluster: .png, .pdf or .svg.")
