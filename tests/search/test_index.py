@@ -314,6 +314,28 @@ def test_saving_over_another_index_replaces_it(index, model, X, tmp_path):
     assert names == ["index.json", "mine.txt", "model", "rows"]
 
 
+def test_an_index_saved_twice_is_two(model, X, tmp_path):
+    SeriesIndex(model).add(X[:2]).save(tmp_path / "one")
+    SeriesIndex.load(tmp_path / "one").save(tmp_path / "other")
+    for name in ("one", "other", "one"):
+        index = SeriesIndex.load(tmp_path / name)
+        index.add(X[2:3]).update(X[3:4], ids=[0]).delete([1])
+        index.add(X[1:2], ids=[1])
+    assert SeriesIndex.load(tmp_path / "one").ids() != SeriesIndex.load(tmp_path / "other").ids()
+    assert len(SeriesIndex.load(tmp_path / "one")) == 4
+    assert len(SeriesIndex.load(tmp_path / "other")) == 3
+    assert len(SeriesIndex.load(tmp_path / "other").search(X, k=3)) == 36
+
+
+def test_a_failing_update_changes_nothing(index, X):
+    bad = X[:2].copy()
+    bad[1] = np.nan
+    about = {"region": ["x"] * 2, "area": [1, 2]}
+    with pytest.raises(ValueError, match="series 1 of X has no step"):
+        index.update(bad, ids=["s0", "s1"], metadata=about)
+    assert "x" not in set(index.search(X, k=12)["region"])
+
+
 def test_a_save_that_dies_before_its_end_leaves_the_index_before(
     index, model, X, tmp_path, monkeypatch
 ):

@@ -1,8 +1,6 @@
 """Series to be searched by likeness: their embeddings on disk, with ids and what is known."""
 
 import os
-import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,7 +14,8 @@ import numpy as np
 from softclt.distances import distances
 from softclt.files import held
 from softclt.persistence import LOCK
-from softclt.search.description import Description, IndexFileError, is_part, read_description
+from softclt.search.copying import copied, new_name
+from softclt.search.description import Description, IndexFileError, read_description
 from softclt.search.hits import SERIES, hits_table, measured_again, values_of
 from softclt.search.models import as_model, keep, kept_model, refuse_other
 from softclt.search.rows import (
@@ -121,16 +120,7 @@ class SeriesIndex:
             for place in sorted({self.folder.resolve(), folder.resolve()}):
                 locks.enter_context(held(place / LOCK))
             self._look()
-            moved = replace(self._is, rows=_new_name("rows") if self._is.rows else None)
-            if self._is.rows:
-                _copy(self.folder / f"{self._is.rows}.lance", folder / f"{moved.rows}.lance")
-            if "folder" in self._is.model:
-                moved = replace(moved, model={**moved.model, "folder": _new_name("model")})
-                _copy(self.folder / self._is.model["folder"], folder / moved.model["folder"])
-            moved.write(folder)
-            for path in folder.iterdir():  # of the index before, or of a killed process
-                if is_part(path.name) and path.name not in moved.parts():
-                    shutil.rmtree(path, ignore_errors=True)
+            moved = copied(self._is, self.folder, folder)
         self.folder, self._is, self._rows = folder, moved, None
         if self._temporary is not None:
             self._temporary.cleanup()
@@ -333,7 +323,7 @@ class SeriesIndex:
 
     def _first(self, reader: Any, schema: Any, new: Given) -> None:
         """Make the table; it belongs to the index once it has its rows."""
-        name = _new_name("rows")
+        name = new_name("rows")
         RowStore.create(self.folder, name, schema).add(reader)
         self._is = replace(self._is, rows=name, n_channels=new.source.shape[1])
         self._is.write(self.folder)
@@ -354,19 +344,3 @@ class SeriesIndex:
     def _writing(self) -> Iterator[RowStore | None]:
         with held(self.folder / LOCK):
             yield self._look()
-
-
-def _new_name(kind: str) -> str:
-    return f"{kind}-{secrets.token_hex(6)}"
-
-
-def _copy(source: Path, target: Path) -> None:
-    """A folder once more; its files are never changed, so that links to them will do."""
-
-    def copy(one: str, other: str) -> None:
-        try:
-            os.link(one, other)
-        except OSError:  # another disk
-            shutil.copyfile(one, other)
-
-    shutil.copytree(source, target, copy_function=copy)

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import secrets
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from softclt import pretrained
 from softclt.methods import Pretrained, RepresentationLearner, load_model
 from softclt.persistence import read_config
+from softclt.search.copying import new_name
 
 # Parameters that say where and how a model works, not what it gives.
 _ASIDE = {"device", "precision", "progress", "random_state", "weights"}
@@ -41,7 +41,7 @@ def keep(model: RepresentationLearner, folder: Path) -> dict[str, Any]:
     name = _name_in_package(model)
     if name is not None:
         return {"name": name, "sha256": pretrained.find_weights(name).digest}
-    inside = f"model-{secrets.token_hex(6)}"
+    inside = new_name("model")
     model.save(folder / inside)
     return {"folder": inside, **_told_apart(folder / inside)}
 
