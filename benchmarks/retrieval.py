@@ -13,10 +13,11 @@ DTW without a band. TS2Vec is trained on the training part.
 
 A line for each set and method; what the file has already is not measured again. --summary prints
 means over sets and over families, and what one method gains over another, over families, with an
-interval of 95 %; see by_family.py.
+interval of 95 %; see by_family.py. It reads .jsonl.gz, too.
 """
 
 import argparse
+import gzip
 import json
 import os
 import statistics
@@ -130,7 +131,11 @@ def ucr_sets() -> list[str]:
 
 def read(paths: list[Path]) -> list[dict[str, Any]]:
     """Lines of results."""
-    return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+    texts = [
+        gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
+        for path in paths
+    ]
+    return [json.loads(line) for text in texts for line in text.splitlines()]
 
 
 def summarise(paths: list[Path], pairs: list[list[str]]) -> None:

@@ -192,7 +192,7 @@ class RowStore:
         for batch in self._table.search(None).select([VECTOR]).limit(None).to_batches():
             distances = 1 - vectors @ vectors_of(batch[VECTOR]).T
             best = np.partition(np.concatenate([best, distances], axis=1), k - 1, axis=1)[:, :k]
-        return best.max(axis=1)
+        return np.asarray(best.max(axis=1))
 
 
 def vectors_of(column: Any) -> Floats32:
