@@ -150,8 +150,8 @@ def summarise(paths: list[Path], pairs: list[list[str]]) -> None:
         line |= {g: round(statistics.fmean(m.values()), 2) for g, m in means.items() if m}
         print(json.dumps(line))
     for first, second in pairs:
-        one, other = mean_of(scores, first), mean_of(scores, second)
-        gains = {name: one[name] - other[name] for name in one if name in other}
+        above, below = mean_of(scores, first), mean_of(scores, second)
+        gains = {name: above[name] - below[name] for name in above if name in below}
         line = {"method": first, "over": second, "sets": len(gains)}
         line["mean"] = round(statistics.fmean(gains.values()), 2)
         line |= {g: summary(list(own.values())) for g, own in by_group(gains).items() if own}

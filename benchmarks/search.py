@@ -20,7 +20,8 @@ import os
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ WIDTH = 240
 BAND = 0.1
 K = 10
 CANDIDATES = 100
+BY_DTW = "index, 100 by DTW"
+AGAIN = {"rerank": "dtw", "candidates": CANDIDATES}
 SAMPLE = 2000  # series by which the speed of the encoder is measured
 _BLOCK = 50_000
 _PAIRS = 256  # that DTW measures at once, in the order of their bounds
@@ -88,17 +91,15 @@ def of_series(n: int, n_queries: int, folder: Path) -> None:
         peak_megabytes=peak(),
     )
     exact = [index.search(q[None], K, exact=True) for q in Q]
-    for name, search in {
-        "index": lambda q: index.search(q, K),
-        "all rows": lambda q: index.search(q, K, exact=True),
-        "index, 100 by DTW": lambda q: index.search(q, K, rerank="dtw", candidates=CANDIDATES),
-    }.items():
-        times, hits = timed(lambda i, search=search: search(Q[i : i + 1]), n_queries)
+    ways: dict[str, dict[str, Any]] = {"index": {}, "all rows": {"exact": True}, BY_DTW: AGAIN}
+    for name, options in ways.items():
+        search = partial(index.search, k=K, **options)
+        times, hits = timed([partial(search, q[None]) for q in Q])
         last = np.array([own["distance"].max() for own in exact])
         near = np.mean(
             [(own["distance"] <= d + 1e-6).mean() for own, d in zip(hits, last, strict=True)]
         )
-        recall = None if "DTW" in name else round(float(near), 4)
+        recall = None if name == BY_DTW else round(float(near), 4)
         tell("search", how=name, n=n, k=K, recall_at_10=recall, **times, peak_megabytes=peak())
     with_dtw(X, Q, index)
 
@@ -107,16 +108,12 @@ def with_dtw(X: Floats32, Q: Floats32, index: SeriesIndex) -> None:
     """The neighbours by DTW, and how many of them the index finds."""
     Z, queries = standardised(X), standardised(Q)
     pairwise_distance(queries[:1], Z[:2], window=BAND)  # compiled
-    times, found = timed(lambda i: nearest_by_dtw(queries[i], Z), len(Q))
+    times, found = timed([partial(nearest_by_dtw, q, Z) for q in queries])
     tell("search", how="raw series by DTW", n=len(X), k=1, **times)
     true = [own for own, _ in found]
     measured = float(np.mean([share for _, share in found]))
-    for name, k, options in (
-        ("index", 1, {}),
-        ("index", K, {}),
-        ("index", CANDIDATES, {}),
-        ("index, 100 by DTW", 1, {"rerank": "dtw", "candidates": CANDIDATES}),
-    ):
+    for name, k in (("index", 1), ("index", K), ("index", CANDIDATES), (BY_DTW, 1)):
+        options: dict[str, Any] = AGAIN if name == BY_DTW else {}
         hits = index.search(Q, k, **options)
         own = [set(part["id"]) for _, part in hits.groupby("query")]
         share = np.mean([one in ids for one, ids in zip(true, own, strict=True)])
@@ -186,9 +183,8 @@ def of_vectors(n: int, n_queries: int, kind: str, folder: Path) -> None:
     last = exact_distances(Q, n, kind)
     for name, probes in {"index": how.get("probes"), "all rows": None}.items():
         asked = n_queries if probes else min(20, n_queries)
-        times, found = timed(
-            lambda i, p=probes: store.nearest(Q[i : i + 1], K, ["id"], None, p), asked
-        )
+        search = partial(store.nearest, k=K, columns=["id"], probes=probes)
+        times, found = timed([partial(search, q[None]) for q in Q[:asked]])
         near = [
             (own[DISTANCE].to_numpy() <= d + 1e-6).mean()
             for own, d in zip(found, last[: len(found)], strict=True)
@@ -232,20 +228,20 @@ class Clock:
         self.cpu = time.process_time() - self._start[1]
 
 
-def timed(search: Callable[[int], Any], n: int) -> tuple[dict[str, float], list[Any]]:
-    """Times of one query after the other, the first of which is not counted; what they found."""
-    search(0)
+def timed(searches: Sequence[Callable[[], Any]]) -> tuple[dict[str, float], list[Any]]:
+    """Times of one search after the other, and what they found; the first is done before."""
+    searches[0]()
     walls, found = [], []
     with Clock() as all_of_them:
-        for i in range(n):
+        for search in searches:
             start = time.perf_counter()
-            found.append(search(i))
+            found.append(search())
             walls.append(1000 * (time.perf_counter() - start))
     return {
-        "queries": n,
+        "queries": len(walls),
         "median_ms": round(float(np.median(walls)), 2),
         "p99_ms": round(float(np.quantile(walls, 0.99)), 2),
-        "cpu_ms": round(1000 * all_of_them.cpu / n, 2),
+        "cpu_ms": round(1000 * all_of_them.cpu / len(walls), 2),
     }, found
 
 

@@ -1,6 +1,6 @@
 """A picture of clusters: what the series of each look like, its medoid and its odd ones."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def clusters_figure(X: Floats, clusters: "Clusters", heading: str = "") -> "Figu
     columns = d if d > 1 else min(3, max(1, len(shown)))
     lines = -(-len(shown) * d // columns)
     figure = new_figure(3.2 * columns + 0.3, 0.9 + 1.55 * max(1, lines))
-    axes = figure.subplots(max(1, lines), columns, squeeze=False).reshape(-1)
+    axes = list(figure.subplots(max(1, lines), columns, squeeze=False).reshape(-1))
     for i, ax in enumerate(axes):
         if i < len(shown) * d:
             _draw(ax, X, clusters, i // d, i % d)
@@ -65,18 +65,16 @@ def _draw(ax: "Axes", X: Floats, clusters: "Clusters", cluster: int, channel: in
     ax.locator_params(axis="y", nbins=3)
 
 
-def _lines(
-    ax: "Axes", X: Floats, rows: Ints, channel: int, label: str, **looks: float | str
-) -> None:
+def _lines(ax: "Axes", X: Floats, rows: Ints, channel: int, label: str, **looks: Any) -> None:
     for i in rows:
         length = max(1, int(series_lengths(X[i : i + 1])[0]))
         values = standardised(X[i : i + 1, channel : channel + 1, :length])[0, 0]
         ax.plot(values, label=label if i == rows[0] else None, **looks)
 
 
-def _entries(axes: "list[Axes]") -> tuple[list[object], list[str]]:
+def _entries(axes: "list[Axes]") -> tuple[list[Any], list[str]]:
     """One entry of the legend for each kind of line that is drawn anywhere."""
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)

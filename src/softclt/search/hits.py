@@ -27,7 +27,7 @@ def hits_table(rows: Any, queries: Sequence[Any], k: int, windows: bool) -> pd.D
         k: Hits of each, at most.
         windows: Whether rows are windows, of which those in one place are one hit.
     """
-    table = rows.to_pandas().rename(columns={DISTANCE: "distance"})
+    table: pd.DataFrame = rows.to_pandas().rename(columns={DISTANCE: "distance"})
     table = table.sort_values([QUERY, "distance", "id", "start"], kind="stable")
     if windows and len(table):
         table = pd.concat(without_overlaps(own) for _, own in table.groupby(QUERY, sort=True))
@@ -72,4 +72,5 @@ def values_of(rows: Any, n_channels: int) -> list[Floats64]:
 
 
 def _standardised(x: Floats) -> Floats64:
-    return standardised(x[None])[0]
+    own: Floats64 = standardised(x[None])[0]
+    return own

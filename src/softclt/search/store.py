@@ -78,11 +78,9 @@ class RowStore:
         """Take all rows with these ids away."""
         self._table.delete(_is_one_of(ids))
 
-    def column(self, name: str, where: str | None = None) -> Any:
+    def column(self, name: str) -> Any:
         """A whole column, as Arrow has it."""
-        query = self._table.search(None).select([name]).limit(None)
-        query = query if where is None else query.where(where)
-        return query.to_arrow()[name]
+        return self._table.search(None).select([name]).limit(None).to_arrow()[name]
 
     def rows(self, ids: Sequence[Any], columns: Sequence[str]) -> Any:
         """Some columns of the rows with these ids, in any order."""
@@ -138,46 +136,49 @@ class RowStore:
     def tend(self, before: Mapping[str, Any]) -> dict[str, Any]:
         """Bring what makes the search fast up to the rows, where it is due.
 
+        Args:
+            before: What it returned the last time.
+
         Returns:
             How rows are to be searched from now on: ``kind``, and unless it is exact ``probes``,
             ``partitions``, and ``recall`` of the 10 nearest ``rows``, measured.
-
-        Args:
-            before: What it returned the last time.
         """
         n, found = len(self), self._table.index_stats(_INDEX)
         if n < EXACT_BELOW:
             self._join_small_files()
             return {"kind": "exact"}
-        if found is None or before.get("rows", 0) < n / 2:
-            self._partition()
+        partitions = before.get("partitions", 0)
+        if found is None or partitions == 0 or n > 2 * _ROWS_OF_A_PARTITION * partitions:
+            partitions = self._partition()
         elif found.num_unindexed_rows > _UNINDEXED * n:
             self._table.optimize(cleanup_older_than=_KEPT)
         else:
             self._join_small_files()
             return dict(before)
-        return {"kind": "ivf_sq", "rows": n, **self._probing()}
+        return {"kind": "ivf_sq", "rows": n, **self._probing(partitions)}
 
-    def _partition(self) -> None:
+    def _partition(self) -> int:
+        """Divide the rows by k-means; into how many parts."""
         from lancedb.index import IvfSq
 
         partitions = max(_LEAST_PARTITIONS, len(self) // _ROWS_OF_A_PARTITION)
         config = IvfSq(distance_type="l2", num_partitions=partitions, max_iterations=_ITERATIONS)
         self._table.create_index(VECTOR, config=config, name=_INDEX)
+        return partitions
 
     def _join_small_files(self) -> None:
         """Every change adds a file, and many slow a search down."""
         if self._table.stats()["fragment_stats"]["num_fragments"] > _MOST_FILES:
             self._table.optimize(cleanup_older_than=_KEPT)
 
-    def _probing(self) -> dict[str, Any]:
+    def _probing(self, partitions: int) -> dict[str, Any]:
         """How many partitions give ``_AIMED`` of the nearest rows of some rows."""
         n = len(self)
         places = np.unique(np.linspace(0, n - 1, _MEASURED).astype(int)).tolist()
         rows = self._table.take_offsets(places).select([VECTOR]).to_arrow()
         sample = vectors_of(rows[VECTOR])
         last = self._exactly(sample, _NEAREST)
-        probes, partitions = 1, max(_LEAST_PARTITIONS, n // _ROWS_OF_A_PARTITION)
+        probes = 1
         while True:
             found = self.nearest(sample, _NEAREST, [], probes=probes)
             near = found[DISTANCE].to_numpy() <= last[found[QUERY].to_numpy()] + 1e-6
