@@ -1,7 +1,7 @@
 """``cluster``: series in a file become groups of alike ones."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -120,16 +120,17 @@ def _tell(
 ) -> None:
     import numpy as np
 
-    found = []
+    found: list[dict[str, Any]] = []
     for one in range(clusters.n_clusters):
-        own = clusters.labels == one
-        medoid = series.ids[int(np.flatnonzero(own & clusters.medoid)[0])]
-        odd = [series.ids[i] for i in np.flatnonzero(own & clusters.odd)]
-        found.append({"cluster": one, "series": int(own.sum()), "medoid": medoid, "odd": odd})
+        members = clusters.labels == one
+        medoid = series.ids[int(np.flatnonzero(members & clusters.medoid)[0])]
+        odd_ones = [series.ids[i] for i in np.flatnonzero(members & clusters.odd)]
+        facts = {"cluster": one, "series": int(members.sum()), "medoid": medoid, "odd": odd_ones}
+        found.append(facts)
     alone = int((clusters.labels < 0).sum())
     if as_json:
-        facts = {"out": str(out), "plot": None if plot is None else str(plot)}
-        print_json({**facts, "clusters": found, "in_none": alone, "silhouettes": clusters.scores})
+        written = {"out": str(out), "plot": None if plot is None else str(plot)}
+        print_json({**written, "clusters": found, "in_none": alone, "silhouettes": clusters.scores})
         return
     where = f"in {out}" + ("" if plot is None else f", drawn in {plot}")
     say(f"{clusters.n_clusters} clusters of {len(series)} series {where}")
@@ -138,6 +139,6 @@ def _tell(
         say(f"This number has the best mean silhouette of those tried: {best:.2f}.")
     if alone:
         say(f"{alone} series are in none.")
-    for one in found:
-        odd = f", {len(one['odd'])} odd" if one["odd"] else ""
-        say(f"  {one['cluster']}: {one['series']} series, the most typical {one['medoid']}{odd}")
+    for own in found:
+        odd = f", {len(own['odd'])} odd" if own["odd"] else ""
+        say(f"  {own['cluster']}: {own['series']} series, the most typical {own['medoid']}{odd}")

@@ -1,7 +1,7 @@
 """``index`` and ``search``: series in a file become an index, and queries find those like them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -99,15 +99,20 @@ def index(
 
     if there:
         made = SeriesIndex.load(out, model)
-    X, ids, known = _read(data, split, columns, column or [], metadata)
+    X, shape, known = _read(data, split, columns, column or [], metadata)
     out.parent.mkdir(parents=True, exist_ok=True)
     if not there:
-        cut = {"window": window, "stride": stride, "keep_series": not without_series}
-        made = SeriesIndex(model or "base", **cut, scratch=out.parent)
-    n, d, t = getattr(X, "X", X).shape
+        made = SeriesIndex(
+            model or "base",
+            window=window,
+            stride=stride,
+            keep_series=not without_series,
+            scratch=out.parent,
+        )
+    n, d, t = shape
     note(f"indexing {n} series of {d} channel(s) and up to {t} steps of {data}")
     with about(data), working("indexing"):
-        (made.update if update else made.add)(X, ids, known)
+        (made.update if update else made.add)(X, metadata=known)
         made.save(out)
     facts = made.facts()
     note(f"{facts['series']} series in {out}, {facts['bytes'] / 1e6:.1f} MB")
@@ -177,8 +182,8 @@ def search(
 
 def _read(
     data: str, split: "Split", names: "Columns", wanted: list[str], metadata: Path | None
-) -> tuple["SeriesTable | SeriesSource", Any, "pd.DataFrame | None"]:
-    """The series, their ids where they have some, and a row for each with what is known."""
+) -> tuple["SeriesTable | SeriesSource", tuple[int, int, int], "pd.DataFrame | None"]:
+    """The series, their shape, and a row for each with what is known."""
     import pandas as pd
 
     from softclt.data import read_series
@@ -190,7 +195,8 @@ def _read(
             raise ValueError(
                 f"{data} is read in parts, so --column cannot be; give the columns with --metadata"
             )
-        return source, None, None if metadata is None else columns_by_id(metadata, source.ids())
+        about = None if metadata is None else columns_by_id(metadata, source.ids())
+        return source, source.shape, about
     known = []
     if wanted:
         own, left = columns_of_file(Path(data), wanted, names)
@@ -201,8 +207,8 @@ def _read(
         known.append(pd.DataFrame({"label": series.labels}))
     if metadata is not None:
         known.append(columns_by_id(metadata, series.ids))
-    table = pd.concat(known, axis=1) if known else None
-    return series, None, table
+    n, d, t = series.X.shape
+    return series, (n, d, t), pd.concat(known, axis=1) if known else None
 
 
 def _draw(

@@ -38,7 +38,7 @@ def hits_table(rows: Any, queries: Sequence[Any], k: int, windows: bool) -> pd.D
     names[:] = list(queries)
     table["query"] = pd.Series(names[table[QUERY].to_numpy()], dtype=object).infer_objects()
     first = [*FIRST, *(["start", "end"] if windows else [])]
-    others = [c for c in table if c not in (*first, "start", "end") and c[0] != "_" and c != QUERY]
+    others = [c for c in table if c not in (*first, "start", "end", QUERY)]
     return table[[*first, *others]]
 
 
