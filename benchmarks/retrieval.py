@@ -2,6 +2,7 @@
 
     python benchmarks/retrieval.py --out retrieval.jsonl [--encoder soft-0=weights/soft-0 ...]
     python benchmarks/retrieval.py --out retrieval.jsonl --ts2vec ItalyPowerDemand GunPoint
+    python benchmarks/retrieval.py --out metrics.jsonl --train
     python benchmarks/retrieval.py --summary retrieval.jsonl [--pair soft-* hard-*]
 
 Test parts of the UCR sets that lie in SOFTCLT_DATA; a permutation with seed 0 chooses 300 series of
@@ -10,6 +11,9 @@ the 10 nearest, or among as many as its class has others; a set's is the mean ov
 Labels choose nothing. `base` and other encoders are compared by cosine, as a SeriesIndex does; raw
 series, each standardised, by Euclidean distance (stretched to one length where they differ) and by
 DTW without a band. TS2Vec is trained on the training part.
+
+--train asks instead which distance between embeddings of `base` a SeriesIndex should have, on
+training parts, at most 1,000 series of each: no test series chooses it.
 
 A line for each set and method; what the file has already is not measured again. --summary prints
 means over sets and over families, and what one method gains over another, over families, with an
@@ -34,10 +38,12 @@ from softclt.data import Dataset
 from softclt.data.catalog import ROOTS_VARIABLE
 from softclt.data.preparation import standardised
 from softclt.files import append_lines, json_lines
+from softclt.methods import Pretrained
 from softclt.validation import Floats, Floats64, Ints
 
 K = 10
 MOST = 300
+MOST_TRAIN = 1000
 
 Distances = Callable[[Dataset, Floats], Floats64]
 
@@ -49,11 +55,16 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path)
     parser.add_argument("--encoder", action="append", default=[], metavar="NAME=FOLDER")
+    parser.add_argument("--train", action="store_true")
     parser.add_argument("--ts2vec", nargs="*", default=[], metavar="SET")
     parser.add_argument("--summary", type=Path, nargs="*", default=[])
     parser.add_argument("--pair", nargs=2, action="append", default=[], metavar=("METHOD", "OVER"))
     options = parser.parse_args()
-    if options.out is not None:
+    if options.train:
+        model = load_pretrained("base")
+        ways = {name: _between(model, way) for name, way in WAYS.items()}
+        measure(options.out, ways, [], train=True)
+    elif options.out is not None:
         methods = {"base": cosine("base"), "euclidean": euclidean, "dtw": dtw}
         for one in options.encoder:
             name, _, folder = one.partition("=")
@@ -63,7 +74,9 @@ def main() -> None:
         summarise(options.summary, options.pair)
 
 
-def measure(out: Path, methods: dict[str, Distances], with_ts2vec: list[str]) -> None:
+def measure(
+    out: Path, methods: dict[str, Distances], with_ts2vec: list[str], train: bool = False
+) -> None:
     """Append a line for each set and method that the file lacks."""
     done = {(one["set"], one["method"]) for one in read([out])} if out.exists() else set()
     for name in ucr_sets():
@@ -72,10 +85,11 @@ def measure(out: Path, methods: dict[str, Distances], with_ts2vec: list[str]) ->
         if not wanted:
             continue
         data = load(f"ucr/{name}")
-        assert data.X_test is not None
-        assert data.y_test is not None
-        chosen = np.sort(np.random.default_rng(0).permutation(len(data.X_test))[:MOST])
-        X, y = data.X_test[chosen], data.y_test[chosen]
+        part = data.table("train" if train else "test")
+        assert part.y is not None
+        most = MOST_TRAIN if train else MOST
+        chosen = np.sort(np.random.default_rng(0).permutation(len(part))[:most])
+        X, y = part.X[chosen], part.y[chosen]
         for key, method in wanted.items():
             start = time.perf_counter()
             score = precision(method(data, X), y)
@@ -121,6 +135,23 @@ def _cosine(R: Floats) -> Floats64:
     U = R.astype(np.float64)
     U /= np.maximum(np.linalg.norm(U, axis=1, keepdims=True), 1e-300)
     return np.asarray(1 - U @ U.T)
+
+
+def _between(model: Pretrained, way: Callable[[Floats], Floats64]) -> Distances:
+    return lambda data, X: way(model.transform(X))
+
+
+def _standardised_by(R: Floats, rows: int | None) -> Floats64:
+    spread = R[:rows].std(axis=0)
+    return np.asarray((R - R[:rows].mean(axis=0)) / np.where(spread > 1e-8, spread, 1.0))
+
+
+WAYS: dict[str, Callable[[Floats], Floats64]] = {
+    "cosine": _cosine,
+    "euclidean": lambda R: pairwise_distance(R, metric="euclidean"),
+    "cosine, standardised": lambda R: _cosine(_standardised_by(R, None)),
+    "cosine, standardised by 64": lambda R: _cosine(_standardised_by(R, 64)),
+}
 
 
 def ucr_sets() -> list[str]:
