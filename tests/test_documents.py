@@ -104,6 +104,28 @@ def test_the_page_on_many_machines_embeds_a_folder_and_reads_it(tmp_path, monkey
     assert "True 12 " in capsys.readouterr().out
 
 
+def test_the_python_of_the_page_on_search_runs(tmp_path, monkeypatch):
+    pytest.importorskip("lancedb", reason="the page needs the `search` extra")
+    monkeypatch.chdir(tmp_path)
+    page = "\n".join(blocks("docs/search.md", "python"))
+    exec(compile(page, "docs/search.md", "exec"), {"__name__": "__main__"})
+
+
+def test_the_commands_of_the_page_on_search_run(tmp_path, monkeypatch):
+    pytest.importorskip("lancedb", reason="the page needs the `search` extra")
+    pytest.importorskip("aeon", reason="the page uses sample data of the `data` extra")
+    from typer.testing import CliRunner
+
+    from softclt.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    for line in "\n".join(blocks("docs/search.md", "bash")).splitlines():
+        done = CliRunner().invoke(app, shlex.split(line)[1:])
+        assert done.exit_code == 0, done.output
+    written = {path.name for path in tmp_path.iterdir()}
+    assert {"index", "hits.csv", "hits.png", "by-dtw.csv", "clusters.csv"} <= written
+
+
 def test_the_commands_of_the_readme_make_embeddings_of_a_csv(tmp_path):
     (story,) = [block for block in blocks("README.md", "bash") if "softclt embed" in block]
     os.symlink(ROOT / "examples", tmp_path / "examples")

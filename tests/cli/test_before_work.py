@@ -43,6 +43,7 @@ def folder(tmp_path_factory):
     few = pd.DataFrame({"id": ["s0", "s1", "s2", "s3"], "label": ["a", "b", "a", "b"]})
     few.to_csv(folder / "few.csv", index=False)
     softclt("fit", folder / "data.csv", "--out", folder / "model", *TINY)
+    softclt("index", folder / "data.csv", "--out", folder / "index")
     return folder
 
 
@@ -56,6 +57,11 @@ WRITING = [
     ("pretrain", "synthetic", "--gather", "corpus.npz"),
     ("pretrain", "synthetic --out {t}/other", "--checkpoint", "kept"),
     ("embed", "{f}/model {f}/data.csv", "--out", "e.csv"),
+    ("index", "{f}/data.csv", "--out", "i"),
+    ("search", "{f}/index {f}/data.csv", "--out", "h.csv"),
+    ("search", "{f}/index {f}/data.csv --out {t}/h.csv", "--plot", "h.png"),
+    ("cluster", "{f}/data.csv", "--out", "c.csv"),
+    ("cluster", "{f}/data.csv --out {t}/c.csv", "--plot", "c.png"),
     ("explore", "{f}/model {f}/data.csv", "--out", "e.html"),
     ("evaluate", "classification synthetic/waves", "--out", "r.jsonl"),
     ("bench", "quick", "--out", "results"),
@@ -185,13 +191,15 @@ def test_a_missing_extra_is_named_before_anything_is_done(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["fit", "embed", "explore", "detect", "forecast", "classify"])
+@pytest.mark.parametrize(
+    "command", ["fit", "embed", "explore", "index", "cluster", "detect", "forecast", "classify"]
+)
 def test_a_file_that_is_not_there_is_found_before_torch_is_loaded(command, tmp_path):
     import subprocess
 
     model = [tmp_path] if command in ("embed", "explore") else []
     (tmp_path / "config.json").write_text("{}")
-    out = {"fit": "m", "explore": "m.html"}.get(command, "o.csv")
+    out = {"fit": "m", "index": "i", "explore": "m.html"}.get(command, "o.csv")
     call = ["softclt", command, *model, tmp_path / "none.csv", "--out", tmp_path / out]
     code = (
         f"import sys; sys.argv = {[str(word) for word in call]}\n"
