@@ -89,8 +89,8 @@ def _check_types(schema: Any) -> None:
         if not (plain or pa.types.is_boolean(kind) or (depth == 0 and (named or timed))):
             raise Refusal(
                 422,
-                f"the column {field.name[:40]!r} is {str(field.type)[:60]}; expected numbers, lists "
-                "of numbers, and for ids, times and labels also texts and dates",
+                f"the column {field.name[:40]!r} is {str(field.type)[:60]}; expected numbers, "
+                "lists of numbers, and for ids, times and labels also texts and dates",
             )
 
 

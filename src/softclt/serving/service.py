@@ -29,7 +29,7 @@ class Service:
     def __init__(self, served: Served, batcher: Batcher, limits: Limits) -> None:
         self.served, self._batcher, self._limits = served, batcher, limits
         detector = served.detector
-        self.streams = Streams(lambda: detector.stream(), limits)
+        self.streams = Streams(lambda: _bounded_stream(detector), limits)
 
     async def embed(self, table: SeriesTable) -> Answer:
         """A vector for each series."""
@@ -60,7 +60,7 @@ class Service:
 
     async def follow(self, name: str, table: SeriesTable) -> Answer:
         """Score and alarm of the steps that come next in a stream."""
-        n, d, t = table.X.shape
+        n, _, t = table.X.shape
         if n != 1:
             raise Refusal(422, f"the body has {n} series; a stream gets the next steps of one")
         self._check_channels(self.served.detector.n_features_in_, table)
@@ -124,6 +124,14 @@ def missing_part(path: str) -> str:
     return "" if part is None else f"no {part} is served; start 'softclt serve' with {WANTED[part]}"
 
 
+def _bounded_stream(detector: Any) -> Any:
+    """A stream of a detector, if its memory does not grow."""
+    for part in (detector.scorer_, detector.threshold_):
+        if getattr(part, "max_excesses", 0) is None:
+            raise ValueError("the detector keeps all that is strange; fit it with max_excesses")
+    return detector.stream()
+
+
 def _judged(detector: Any, X: Floats) -> list[tuple[Floats, Floats]]:
     """Scores and levels ``(T_i,)`` of each series."""
     scores = detector.anomaly_scores(X)
@@ -133,12 +141,13 @@ def _judged(detector: Any, X: Floats) -> list[tuple[Floats, Floats]]:
 def _steps_of(table: SeriesTable, judged: list[tuple[Floats, Floats]], gap: int) -> Answer:
     n, t = len(table), table.X.shape[2]
     scores, levels = (np.concatenate(own) for own in zip(*judged, strict=True))
-    columns = {
+    columns: dict[str, Any] = {
         "id": [name for name in table.ids for _ in range(t)],
         "step": np.tile(np.arange(t), n),
         "score": scores,
         "level": levels,
         "alarm": scores > levels,
+        "values": table.X.swapaxes(1, 2).reshape(n * t, -1),  # (N T, D)
     }
     real = ~np.isnan(table.X).all(axis=1).ravel()  # what pads short series has no row
     kept = np.flatnonzero(real | ~np.isnan(scores))
