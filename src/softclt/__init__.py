@@ -16,6 +16,7 @@ _HOMES = {
     "OnnxModel": "softclt.export",
     "SemiSupervisedClassifier": "softclt.few_labels",
     "SeriesClassifier": "softclt.classification",
+    "SeriesIndex": "softclt.search",
     "SoftContrastiveLoss": "softclt.losses",
     "SoftInstanceLoss": "softclt.losses",
     "SoftTemporalLoss": "softclt.losses",
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from softclt.methods import fit_many as fit_many
     from softclt.methods import load_model as load_model
     from softclt.methods import load_pretrained as load_pretrained
+    from softclt.search import SeriesIndex as SeriesIndex
     from softclt.selection import select as select
     from softclt.tasks import evaluate as evaluate
 

@@ -93,6 +93,7 @@ class Pretrained(SeriesContrast):
     Attributes:
         weights_: The name with its version.
         digest_: SHA-256 of the weights.
+        adapted_: Whether it has been trained on from there.
 
     Example:
         >>> from softclt import load_pretrained
@@ -123,6 +124,11 @@ class Pretrained(SeriesContrast):
     def digest_(self) -> str:
         """SHA-256 of the weights that came with the name."""
         return self._start().digest
+
+    @property
+    def adapted_(self) -> bool:
+        """Whether it has been trained on from there."""
+        return self._start().adapted
 
     def ready(self) -> Self:
         """Load the weights, so that series of any number of channels can be encoded."""
