@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from softclt import AnomalyDetector, SeriesClassifier, TS2Vec, load_pretrained
+from softclt import AnomalyDetector, SeriesClassifier, SeriesIndex, TS2Vec, load_pretrained
 from softclt.data.synthetic import waves
 from softclt.serving.limits import Limits
 from softclt.serving.opening import Served
@@ -35,8 +35,18 @@ def embedder():
 
 
 @pytest.fixture(scope="session")
-def served(embedder, classifier, detector):
-    return Served(embedder, classifier, detector, names=(("embedder", "base"),))
+def index(tmp_path_factory, embedder):
+    pytest.importorskip("lancedb", reason="needs the `search` extra")
+    X = waves(n_per_class=5, length=40, random_state=0).X_train
+    sites = ["north" if i % 2 else "south" for i in range(len(X))]
+    made = SeriesIndex(embedder).add(X, [f"s{i}" for i in range(len(X))], {"site": sites})
+    made.save(tmp_path_factory.mktemp("served") / "index")
+    return made
+
+
+@pytest.fixture(scope="session")
+def served(embedder, classifier, detector, index):
+    return Served(embedder, classifier, detector, index, names=(("embedder", "base"),))
 
 
 @pytest.fixture(scope="module")

@@ -102,6 +102,23 @@ def test_classes_and_probabilities_are_those_of_the_classifier(client, classifie
     np.testing.assert_allclose(answer["probability"], probabilities.max(axis=1), atol=1e-5)
 
 
+def test_hits_are_those_of_the_index(client, index):
+    X = np.random.default_rng(0).normal(size=(3, 40))
+    expected = index.search(X, k=4)
+    answer = json_of(client, "/search?k=4", X.tolist(), ids=["a", "b", "c"])
+    assert answer["query"] == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
+    assert answer["id"] == expected["id"].tolist()
+    assert answer["rank"] == [1, 2, 3, 4] * 3
+    np.testing.assert_allclose(answer["distance"], expected["distance"], atol=1e-5)
+
+
+def test_hits_meet_the_condition_and_one_that_is_none_is_refused(client):
+    answer = json_of(client, "/search?where=site = 'north'", SERIES)
+    assert set(answer["site"]) == {"north"}
+    wrong = post(client, "/search?where=nonsense(", JSON, json.dumps({"series": SERIES}), 422)
+    assert "nonsense" in wrong.json()["detail"]
+
+
 def strange_series():
     X = normal_series(1)
     X[0, 200] += 8
@@ -165,7 +182,7 @@ def test_a_map_is_a_page_with_the_ids(client):
 def test_health_says_what_is_served(client):
     answer = client.get("/health").json()
     assert answer["status"] == "ok"
-    assert answer["serves"] == ["/embed", "/explore", "/classify", "/detect"]
+    assert answer["serves"] == ["/embed", "/explore", "/classify", "/detect", "/search"]
 
 
 def test_metrics_count_requests_and_series(client):

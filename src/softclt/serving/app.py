@@ -172,6 +172,21 @@ def _add_work(app: FastAPI, service: Service, limits: Limits) -> None:
             chosen_kind(request.headers.get("accept", ""))
             return await sent(request, await service.classify(await table_of(request, columns)))
 
+    if "/search" in there:
+
+        @app.post("/search", summary="The series of the index most like each", **_told("hit"))
+        async def search(
+            request: Request,
+            columns: _Columns,
+            k: Annotated[int, Query(ge=1, description="Hits for each series.")] = 10,
+            where: Annotated[
+                str | None, Query(description="A condition in SQL on columns of the index.")
+            ] = None,
+        ) -> Response:
+            chosen_kind(request.headers.get("accept", ""))
+            table = await table_of(request, columns)
+            return await sent(request, await service.search(table, k, where))
+
     if "/detect" in there:
 
         @app.post("/detect", summary="Alarms in series, or in a stream", **_told("alarm"))

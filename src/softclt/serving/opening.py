@@ -12,6 +12,8 @@ from softclt.classification import SeriesClassifier
 from softclt.classification.saving import KIND as CLASSIFIER
 from softclt.methods import load_model
 from softclt.persistence import ModelFileError, read_config
+from softclt.search import SeriesIndex
+from softclt.search.description import DESCRIPTION as INDEX
 
 _LOADERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     CLASSIFIER: ("classifier", SeriesClassifier.load),
@@ -88,6 +90,8 @@ def _opened(name: str) -> tuple[str, Any]:
     if pretrained.is_pretrained(name):
         return "embedder", load_model(name)
     folder = Path(name)
+    if (folder / INDEX).is_file():
+        return "index", SeriesIndex.load(folder)
     if not folder.is_dir():
         if len(folder.parts) > 1 or folder.suffix:
             raise ModelFileError(f"{name} is no folder of a model, and none of an index")

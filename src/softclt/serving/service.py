@@ -1,6 +1,7 @@
 """What is done with the series of a request."""
 
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,19 @@ class Service:
             "probabilities": probabilities,
         }
         return Answer(columns, {"classes": classifier.classes_.tolist()})
+
+    async def search(self, table: SeriesTable, k: int, where: str | None) -> Answer:
+        """The series of the index that are most like each of these."""
+        import pandas as pd
+
+        if k > self._limits.hits:
+            raise Refusal(413, f"k is {k}; this server gives at most {self._limits.hits} hits")
+        work = partial(_hits, self.served.index, k, where)
+        parts = await self._batcher.submit(work, table.X, ("search", k, where))
+        lengths = [len(part) for part in parts]
+        hits = pd.concat(parts, ignore_index=True).drop(columns="query")
+        queries = [name for name, n in zip(table.ids, lengths, strict=True) for _ in range(n)]
+        return Answer({"query": queries, **{str(name): _plain(hits[name]) for name in hits}})
 
     async def detect(self, table: SeriesTable, steps: bool) -> Answer:
         """The alarms of each series, or score, level and alarm of each of its steps."""
@@ -130,6 +144,20 @@ def _bounded_stream(detector: Any) -> Any:
         if getattr(part, "max_excesses", 0) is None:
             raise ValueError("the detector keeps all that is strange; fit it with max_excesses")
     return detector.stream()
+
+
+def _hits(index: Any, k: int, where: str | None, X: Floats) -> list[Any]:
+    """The hits of each query, as frames."""
+    hits = index.search(X, k, where)
+    ends = np.searchsorted(hits["query"], np.arange(len(X)), side="right")
+    return [hits.iloc[start:end] for start, end in pairwise([0, *ends])]
+
+
+def _plain(column: Any) -> Any:
+    """A column of a frame as values of Python, None where missing."""
+    if column.dtype.kind in "biuf":
+        return column.to_numpy()
+    return [None if one != one or one is None else one for one in column.tolist()]
 
 
 def _judged(detector: Any, X: Floats) -> list[tuple[Floats, Floats]]:
