@@ -13,7 +13,7 @@ from torch import Tensor
 
 from softclt import persistence
 from softclt.anomaly.extreme import Spot
-from softclt.anomaly.scorers import new_scorer
+from softclt.anomaly.scorers import new_scorer, scorers
 from softclt.anomaly.thresholds import new_threshold
 from softclt.methods import RepresentationLearner, load_model
 from softclt.persistence import check_entries
@@ -69,6 +69,8 @@ def load_detector(
             if _digest_of(Path(folder) / MODEL) != fitted["model"]:
                 raise ValueError("its model is another one, of a save that was broken off")
             model = load_model(Path(folder) / MODEL)
+            if model.n_features_in_ not in (None, fitted["n_channels"]):
+                raise ValueError(f"its model takes {model.n_features_in_} channels")
         detector = kind(None if model is None else FrozenEstimator(model), **config["params"])
         _restore(detector, model, tensors)
         detector.n_features_in_ = fitted["n_channels"]
@@ -89,10 +91,13 @@ def _restore(detector: "AnomalyDetector", model: Any, tensors: Mapping[str, Tens
     if spots := {n: t.numpy() for n, t in tensors.items() if n.startswith(_WATCHER)}:
         state = {name.removeprefix(_WATCHER): own for name, own in spots.items()}
         threshold.watcher_ = threshold._watcher().restore(state)
-    if model is not None:
+    if scorers.tags(detector.scorer)["model"]:
+        if model is None:
+            raise ValueError("it has no model")
         scorer.model_ = model
-    if hasattr(scorer, "bank_"):
+    if hasattr(scorer, "ready"):
         scorer.ready()
+    threshold.levels(np.zeros(2))  # or an error, if it has not what it needs
     detector.scorer_, detector.threshold_ = scorer, threshold
 
 

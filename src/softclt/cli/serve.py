@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from softclt.cli.errors import about
 from softclt.cli.output import check_serving, note, say
 from softclt.cli.settings import parse_settings
 
@@ -55,21 +54,19 @@ def serve(
     check_serving()
     token = _token(token_file)
 
+    from softclt.serving import running
     from softclt.serving.limits import Limits
     from softclt.serving.opening import open_served
 
     limits = Limits.of(parse_settings(limit, like="--limit seconds=60"))
-    served = open_served(models)
-
-    from softclt.serving import running
-
     if token is None and not running.is_local(host):
         note("anybody who reaches this address may ask; --token-file keeps others out")
-    with about(f"{host}:{port}"):
+    with running.bound(host, port) as listener:
+        served = open_served(models)
         running.serve(
             served,
+            listener,
             host=host,
-            port=port,
             limits=limits,
             token=token,
             hosts=allow_host or (),

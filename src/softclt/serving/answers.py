@@ -24,6 +24,11 @@ class Answer:
     columns: dict[str, Any]
     facts: dict[str, Any] = field(default_factory=dict)
 
+    def size(self) -> int:
+        """Bytes that it takes, about."""
+        own = self.columns.values()
+        return sum(8 * (x.size if isinstance(x, np.ndarray) else len(x)) for x in own)
+
     def encoded(self, kind: str) -> bytes:
         """The body."""
         return self._as_json() if kind == JSON else self._as_table(kind)
@@ -69,11 +74,11 @@ def chosen_kind(accept: str) -> str:
     liked = []
     for part in accept.lower().split(","):
         name, *options = (word.strip() for word in part.split(";"))
-        share = next((word[2:] for word in options if word.startswith("q=")), "1")
+        weight = next((word[2:] for word in options if word.startswith("q=")), "1")
         try:
-            liked.append((float(share), name))
+            liked.append((float(weight), name))
         except ValueError:
-            raise Refusal(400, f"the Accept header has the weight {share[:20]!r}") from None
+            raise Refusal(400, f"the Accept header has the weight {weight[:20]!r}") from None
     for share, name in sorted(liked, key=lambda pair: -pair[0]):
         if share > 0 and name in KINDS:
             return name

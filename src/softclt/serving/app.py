@@ -1,6 +1,6 @@
 """The paths of a server, and what each takes and gives."""
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal
 
@@ -23,6 +23,8 @@ from softclt.serving.limits import Limits, Refusal
 from softclt.serving.metrics import Metrics
 from softclt.serving.opening import PARTS, Served
 from softclt.serving.service import Service, missing_part
+
+_AT_ONCE = 1 << 14  # bytes that are read in a millisecond or two
 
 _Name = Annotated[str | None, Query(max_length=200)]
 _StreamId = Query(min_length=1, max_length=200, description="Id of a series that is followed.")
@@ -83,7 +85,7 @@ def create_app(
     _add_pages(app, service, metrics)
     _add_work(app, service, limits)
     paths = [*PARTS, *OPEN, "/metrics"]
-    return Guard(app, limits, metrics, paths, token, hosts)  # type: ignore[arg-type]
+    return Guard(app, limits, metrics, paths, token, hosts)
 
 
 def _answer_errors(app: FastAPI) -> None:
@@ -142,11 +144,12 @@ def _add_work(app: FastAPI, service: Service, limits: Limits) -> None:
 
     async def table_of(request: Request, columns: Columns) -> SeriesTable:
         body, kind = await request.body(), request.headers.get("content-type", "")
-        return await anyio.to_thread.run_sync(read_body, kind, body, columns, limits)
+        table: SeriesTable = await _aside(len(body), read_body, kind, body, columns, limits)
+        return table
 
     async def sent(request: Request, answer: Answer) -> Response:
         kind = chosen_kind(request.headers.get("accept", ""))
-        body = await anyio.to_thread.run_sync(answer.encoded, kind)
+        body = await _aside(answer.size(), answer.encoded, kind)
         return Response(body, media_type=kind)
 
     if "/embed" in there:
@@ -208,6 +211,13 @@ def _add_work(app: FastAPI, service: Service, limits: Limits) -> None:
         async def end(stream: Annotated[str, _StreamId]) -> None:
             if not await service.end(stream):
                 raise Refusal(404, f"no stream is called {stream!r}")
+
+
+async def _aside(size: int, work: Callable[..., Any], *given: Any) -> Any:
+    """The result of work on so many bytes: in a thread where others would have to wait for it."""
+    if size <= _AT_ONCE:
+        return work(*given)
+    return await anyio.to_thread.run_sync(work, *given)
 
 
 def _told(kind: str) -> dict[str, Any]:

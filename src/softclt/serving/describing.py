@@ -61,7 +61,7 @@ def answers(kind: str) -> dict[int | str, dict[str, Any]]:
     """Answers of a path that gives embeddings, classes, hits or alarms."""
     columns = {name: {"type": "array", "items": {}} for name in _COLUMNS[kind]}
     detail = {"type": "object", "properties": {"detail": {"type": "string"}}}
-    told = {
+    told: dict[int | str, dict[str, Any]] = {
         status: {"description": words, "content": {JSON: {"schema": detail}}}
         for status, words in _ERRORS.items()
     }
@@ -73,4 +73,4 @@ def answers(kind: str) -> dict[int | str, dict[str, Any]]:
             PARQUET: {"schema": _BINARY},
         },
     }
-    return {200: done, **told}
+    return {200: done} | told

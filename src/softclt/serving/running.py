@@ -2,8 +2,8 @@
 
 import ipaddress
 import signal
+import socket
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import uvicorn
 
@@ -24,11 +24,35 @@ def is_local(host: str) -> bool:
         return False
 
 
+def bound(host: str, port: int) -> socket.socket:
+    """A socket at an address that is free; it takes no connections yet.
+
+    Args:
+        host: Address of this machine, or a name of it.
+        port: 0 takes any that is free.
+    """
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind)
+        try:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind(address)
+        except OSError:
+            made.close()
+            raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ValueError(
+            f"nothing can listen at {host}, port {port}: {reason}; choose another"
+        ) from None
+    return made
+
+
 def serve(
     served: Served,
+    listener: socket.socket,
     *,
     host: str = "127.0.0.1",
-    port: int = 8000,
     limits: Limits | None = None,
     token: str | None = None,
     hosts: Sequence[str] = (),
@@ -38,8 +62,8 @@ def serve(
 
     Args:
         served: What answers.
-        host: Address to listen at; the default is reached from this machine only.
-        port: 0 takes any that is free.
+        listener: Where to listen: see `bound`. It is closed in the end.
+        host: The address as the user wrote it, which is a name of the server.
         limits: Of each request and of all.
         token: That requests must bear.
         hosts: More names by which the server may be called.
@@ -51,8 +75,6 @@ def serve(
         names.append(f"[{host}]" if ":" in host else host.lower())
     config = uvicorn.Config(
         create_app(served, limits, token, names),
-        host=host,
-        port=port,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -61,20 +83,25 @@ def serve(
     )
     before = signal.signal(signal.SIGTERM, lambda *_: None)  # what uvicorn puts back at its end
     try:
-        _Server(config, ready).run()
+        _Server(config, lambda: ready(_address(listener))).run(sockets=[listener])
     finally:
+        listener.close()
         signal.signal(signal.SIGTERM, before)
 
 
-class _Server(uvicorn.Server):
-    """Says when it listens, and where."""
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[str], object]) -> None:
+
+class _Server(uvicorn.Server):
+    """Says when it takes requests."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:
         super().__init__(config)
         self._ready = ready
 
-    async def startup(self, sockets: Any = None) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         if self.started:
-            host, port = self.servers[0].sockets[0].getsockname()[:2]
-            self._ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+            self._ready()
