@@ -70,7 +70,7 @@ class Server:
     def end(self) -> int:
         """Stop it; its exit code."""
         self.process.terminate()
-        return self.process.wait(60)
+        return self.process.wait(300)
 
 
 async def load(server: Server, paths: list[str], seconds: float, connections: int) -> Any:

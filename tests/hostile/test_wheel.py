@@ -87,6 +87,7 @@ NEEDS = {
         ["forecast", "long.csv", "--horizon", "2", "--out", "g.csv", "--plot", "a.png", *SMALL],
     ],
     "export": [["export", "model", "--out", "model.onnx"]],
+    "serve": [["serve", "base"]],
     "ray": [["distances", "a.csv", "--out", "store3", "--ray", "local"]],
 }
 

@@ -1,10 +1,11 @@
 """The paths of a server, and what each takes and gives."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal
 
-import anyio.to_thread
 from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
@@ -25,6 +26,7 @@ from softclt.serving.opening import PARTS, Served
 from softclt.serving.service import Service, missing_part
 
 _AT_ONCE = 1 << 14  # bytes that are read in a millisecond or two
+_READERS = 2  # bodies that are taken apart at the same time: as lists, numbers take much memory
 
 _Name = Annotated[str | None, Query(max_length=200)]
 _StreamId = Query(min_length=1, max_length=200, description="Id of a series that is followed.")
@@ -66,12 +68,14 @@ def create_app(
     limits = Limits() if limits is None else limits
     metrics = Metrics(lambda: len(service.streams))
     batcher = Batcher(metrics.batch)
+    readers = ThreadPoolExecutor(_READERS, "softclt-read")
     service = Service(served, batcher, limits)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        await anyio.to_thread.run_sync(batcher.close)
+        await asyncio.to_thread(batcher.close)
+        readers.shutdown()
 
     app = FastAPI(
         title="softclt",
@@ -83,7 +87,7 @@ def create_app(
     )
     _answer_errors(app)
     _add_pages(app, service, metrics)
-    _add_work(app, service, limits)
+    _add_work(app, service, limits, readers)
     paths = [*PARTS, *OPEN, "/metrics"]
     return Guard(app, limits, metrics, paths, token, hosts)
 
@@ -138,18 +142,24 @@ def _add_pages(app: FastAPI, service: Service, metrics: Metrics) -> None:
         return HTMLResponse(pages.docs(app.openapi()))
 
 
-def _add_work(app: FastAPI, service: Service, limits: Limits) -> None:
+def _add_work(app: FastAPI, service: Service, limits: Limits, readers: Executor) -> None:
     """The paths of the parts that are served."""
     there = service.served.paths()
 
+    async def aside(size: int, work: Callable[..., Any], *given: Any) -> Any:
+        """The result of work on so many bytes: in a thread where all would have to wait for it."""
+        if size <= _AT_ONCE:
+            return work(*given)
+        return await asyncio.get_running_loop().run_in_executor(readers, work, *given)
+
     async def table_of(request: Request, columns: Columns) -> SeriesTable:
         body, kind = await request.body(), request.headers.get("content-type", "")
-        table: SeriesTable = await _aside(len(body), read_body, kind, body, columns, limits)
+        table: SeriesTable = await aside(len(body), read_body, kind, body, columns, limits)
         return table
 
     async def sent(request: Request, answer: Answer) -> Response:
         kind = chosen_kind(request.headers.get("accept", ""))
-        body = await _aside(answer.size(), answer.encoded, kind)
+        body = await aside(answer.size(), answer.encoded, kind)
         return Response(body, media_type=kind)
 
     if "/embed" in there:
@@ -211,13 +221,6 @@ def _add_work(app: FastAPI, service: Service, limits: Limits) -> None:
         async def end(stream: Annotated[str, _StreamId]) -> None:
             if not await service.end(stream):
                 raise Refusal(404, f"no stream is called {stream!r}")
-
-
-async def _aside(size: int, work: Callable[..., Any], *given: Any) -> Any:
-    """The result of work on so many bytes: in a thread where others would have to wait for it."""
-    if size <= _AT_ONCE:
-        return work(*given)
-    return await anyio.to_thread.run_sync(work, *given)
 
 
 def _told(kind: str) -> dict[str, Any]:

@@ -66,7 +66,8 @@ class Guard:
         try:
             await self._let_through(scope, receive, answer)
         except Refusal as refusal:
-            await answer.refuse(refusal)
+            if not answer.begun:  # else its end is missing, and the connection is closed
+                await answer.refuse(refusal)
         finally:
             self._running -= 1
             self._metrics.running.set(self._running)
@@ -145,11 +146,11 @@ class _Answering:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self.status = 500
+        self.status, self.begun = 500, False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.status = message["status"]
+            self.status, self.begun = message["status"], True
             more = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
             message = {**message, "headers": [*message.get("headers", ()), *more]}
         await self._send(message)

@@ -30,7 +30,7 @@ class Served:
         classifier: Gives classes.
         detector: Finds alarms.
         index: Finds series like others.
-        names: What each of them is called, by its part.
+        names: What each of them is called, by its part; of a folder, its own name alone.
     """
 
     embedder: Any = None
@@ -78,7 +78,7 @@ def open_served(names: Sequence[str]) -> Served:
         found[part] = name, thing
     served = Served(
         **{part: thing for part, (_, thing) in found.items()},
-        names=tuple((part, name) for part, (name, _) in found.items()),
+        names=tuple((part, Path(name).name) for part, (name, _) in found.items()),
     )
     if served.index is not None and served.embedder is None:
         served = replace(served, embedder=served.index.model)
