@@ -1028,3 +1028,35 @@ def signed_rank_p(differences):
     for signs in itertools.product([False, True], repeat=len(ranks)):
         far += abs(sum(r for r, s in zip(ranks, signs, strict=True) if s) - middle) >= seen
     return far / 2 ** len(ranks)
+
+
+def nearest_by_cosine(queries, rows, k):
+    """Places and distances (1 - cosine) of the k rows nearest to each query, nearest first."""
+    found = []
+    for q in queries:
+        distances = []
+        for i, r in enumerate(rows):
+            dot = sum(a * b for a, b in zip(q, r, strict=True))
+            norms = sum(a * a for a in q) ** 0.5 * sum(b * b for b in r) ** 0.5
+            distances.append((1 - dot / norms, i))
+        found.append(sorted(distances)[:k])
+    return found
+
+
+def windows(x, window, stride):
+    """First steps and ends of the windows of a series of len(x) steps; the last ends with it."""
+    places, start = [], 0
+    while start + window < len(x):
+        places.append((start, start + window))
+        start += stride
+    places.append((max(0, len(x) - window), len(x)))
+    return sorted(set(places))
+
+
+def without_overlaps(hits):
+    """Of hits (id, start, end), nearest first, those that no nearer one that stays overlaps."""
+    stay = []
+    for name, start, end in hits:
+        if not any(name == n and start < e and s < end for n, s, e in stay):
+            stay.append((name, start, end))
+    return stay

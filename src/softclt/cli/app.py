@@ -8,6 +8,7 @@ from softclt.cli.bench import bench
 from softclt.cli.cache import cache
 from softclt.cli.check import check
 from softclt.cli.classify import classify
+from softclt.cli.cluster import cluster
 from softclt.cli.demo import demo
 from softclt.cli.detect import detect
 from softclt.cli.distances import distances
@@ -22,6 +23,7 @@ from softclt.cli.options import examples
 from softclt.cli.pretrain import pretrain
 from softclt.cli.report import report
 from softclt.cli.scores import evaluate
+from softclt.cli.search import index, search
 from softclt.cli.serve import serve
 
 app = typer.Typer(
@@ -113,6 +115,31 @@ app.command(
         "softclt embed base.onnx sales.csv --id store --time day --out emb.parquet",
     ),
 )(export)
+app.command(
+    short_help="Make an index of series, to find those that are alike.",
+    epilog=examples(
+        "softclt index sales.csv --id store --time day --out index/",
+        "softclt index sales.csv --id store --time day --column region --out index/",
+        "softclt index long.npz --window 128 --out index/",
+        "softclt index more.csv --id store --time day --out index/ --add",
+    ),
+)(index)
+app.command(
+    short_help="Find the series of an index that are most like yours.",
+    epilog=examples(
+        "softclt search index/ query.csv -k 10 --out hits.csv",
+        "softclt search index/ query.csv --where \"region = 'north'\" --out hits.csv",
+        "softclt search index/ query.csv --rerank dtw --out hits.csv --plot hits.png",
+    ),
+)(search)
+app.command(
+    short_help="Find groups of alike series, what is typical and what is odd.",
+    epilog=examples(
+        "softclt cluster sales.csv --id store --time day --out clusters.csv --plot clusters.png",
+        "softclt cluster ucr/Trace --model base -k 4 --out clusters.csv",
+        "softclt cluster series.npz --method hdbscan --out clusters.parquet",
+    ),
+)(cluster)
 app.command(
     short_help="Look around in an embedding: a page for the browser.",
     epilog=examples(

@@ -31,6 +31,7 @@ _EXTRAS = {
     "matplotlib": "pictures need matplotlib: pip install 'softclt[report]'",
     "jinja2": "a page needs jinja2: pip install 'softclt[report]'",
     "umap": "this projection needs umap-learn: pip install umap-learn",
+    "lancedb": "search needs lancedb: pip install 'softclt[search]'",
     "ray": "Ray is not installed: pip install 'softclt[ray]'",
     **dict.fromkeys(
         ("onnx", "onnxscript", "onnxruntime"),

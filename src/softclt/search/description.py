@@ -16,7 +16,8 @@ DESCRIPTION = "index.json"
 FORMAT = 1
 
 _LONGEST = 2**20  # bytes
-_PART = re.compile(r"(rows|model)-[0-9a-f]{12}")
+_TABLE = re.compile(r"rows-[0-9a-f]{12}")
+_MODEL = re.compile(r"model-[0-9a-f]{12}")
 
 
 class IndexFileError(ValueError):
@@ -45,7 +46,7 @@ class Description:
     keep_series: bool = True
     rows: str | None = None
     n_channels: int | None = None
-    ann: dict[str, Any] = field(default_factory=dict)
+    ann: dict[str, Any] = field(default_factory=lambda: {"kind": "exact"})
     made: str = field(default_factory=utc_now)
     versions: dict[str, str] = field(default_factory=versions)
 
@@ -66,7 +67,7 @@ _KINDS = {
     "window": schema.optional(SIZE),
     "stride": schema.optional(SIZE),
     "keep_series": schema.FLAG,
-    "rows": schema.optional(schema.Kind("the name of a table", lambda v: _is_part(v, "rows"))),
+    "rows": schema.optional(schema.Kind("the name of a table", lambda v: _fits(_TABLE, v))),
     "n_channels": schema.optional(SIZE),
     "ann": TABLE,
     "made": TEXT,
@@ -75,7 +76,7 @@ _KINDS = {
 _OF_MODEL = {
     "sha256": schema.DIGEST,
     "name": TEXT,
-    "folder": schema.Kind("the name of a folder", lambda v: _is_part(v, "model")),
+    "folder": schema.Kind("the name of a folder", lambda v: _fits(_MODEL, v)),
     "settings_sha256": schema.DIGEST,
 }
 
@@ -106,6 +107,10 @@ def read_description(folder: str | os.PathLike[str]) -> Description:
     return Description(**{name: config[name] for name in _KINDS})
 
 
-def _is_part(value: Any, kind: str) -> bool:
-    found = isinstance(value, str) and _PART.fullmatch(value)
-    return bool(found) and value.startswith(kind)
+def is_part(name: str) -> bool:
+    """Whether a folder has such a name as the rows or the model of some index have."""
+    return _fits(_TABLE, name.removesuffix(".lance")) or _fits(_MODEL, name)
+
+
+def _fits(pattern: re.Pattern[str], value: Any) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None

@@ -13,21 +13,31 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from softclt.distances import distances
 from softclt.files import held
 from softclt.persistence import LOCK
-from softclt.search.description import Description, IndexFileError, read_description
-from softclt.search.hits import SERIES, hits_table, measured_again
-from softclt.search.metadata import like_before
+from softclt.search.description import Description, IndexFileError, is_part, read_description
+from softclt.search.hits import SERIES, hits_table, measured_again, values_of
 from softclt.search.models import as_model, keep, kept_model, refuse_other
-from softclt.search.rows import Given, batches_of, given, id_array, some_of
+from softclt.search.rows import (
+    OWN,
+    Given,
+    batches_of,
+    given,
+    id_array,
+    like_rows,
+    numbered,
+    reader_of,
+    shared,
+    some_of,
+)
 from softclt.search.store import VECTOR, RowStore
 from softclt.search.windows import rows_in_one_place
-from softclt.validation import Floats, Floats32, check_range, check_series, taken_out
+from softclt.validation import Floats, Floats32, Floats64, check_range, check_series, taken_out
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_OWN = ("id", "start", "end", VECTOR, SERIES)
 _CANDIDATES = 10  # that are measured again, for each hit
 _QUERIES_AT_ONCE = 256
 
@@ -118,8 +128,8 @@ class SeriesIndex:
                 moved = replace(moved, model={**moved.model, "folder": _new_name("model")})
                 _copy(self.folder / self._is.model["folder"], folder / moved.model["folder"])
             moved.write(folder)
-            for path in [*folder.glob("rows-*.lance"), *folder.glob("model-*")]:
-                if path.name not in moved.parts():  # of the index before, or of a killed process
+            for path in folder.iterdir():  # of the index before, or of a killed process
+                if is_part(path.name) and path.name not in moved.parts():
                     shutil.rmtree(path, ignore_errors=True)
         self.folder, self._is, self._rows = folder, moved, None
         if self._temporary is not None:
@@ -151,8 +161,9 @@ class SeriesIndex:
         """
         with self._writing() as store:
             new = given(X, ids, metadata, self._is.n_channels)
-            own = _numbered(len(new.source), store) if new.ids is None else new.ids
-            if store is not None and (there := _shared(own, store.column("id"))):
+            known = None if store is None else store.column("id")
+            own = numbered(len(new.source), known) if new.ids is None else new.ids
+            if known is not None and (there := shared(own, known)):
                 raise ValueError(
                     f"the index has series {some_of(there)} already; update puts new ones in "
                     "their place"
@@ -173,13 +184,21 @@ class SeriesIndex:
         """Take series out, all of them or none; an id that is not there is refused."""
         with self._writing() as store:
             own = id_array(ids)
-            there = [] if store is None else _shared(own, store.column("id"))
+            there = [] if store is None else shared(own, store.column("id"))
             if len(there) < len(own):
                 missing = [one for one in own.to_pylist() if one not in set(there)]
                 raise ValueError(f"the index has no series {some_of(missing)}")
             if store is not None and there:
                 store.delete(there)
+                self._tend()
         return self
+
+    def _tend(self) -> None:
+        """Keep the search fast, and know what it finds."""
+        store = self._look()
+        if store is not None and (ann := store.tend(self._is.ann)) != self._is.ann:
+            self._is = replace(self._is, ann=ann)
+            self._is.write(self.folder)
 
     def search(
         self,
@@ -189,6 +208,7 @@ class SeriesIndex:
         *,
         rerank: str | None = None,
         candidates: int | None = None,
+        exact: bool = False,
     ) -> "pd.DataFrame":
         """The k series most like each query.
 
@@ -199,6 +219,7 @@ class SeriesIndex:
             rerank: Measure the nearest again, with a distance of `softclt.pairwise_distance`
                 between the series, each channel standardised by itself, such as ``"dtw"``.
             candidates: How many are measured again; None is ten for each hit.
+            exact: Compare all rows, however many there are; see `facts` for what is missed else.
 
         Returns:
             A row for each hit: ``query`` (its id or number), ``rank`` from 1, ``id``, ``distance``
@@ -207,27 +228,76 @@ class SeriesIndex:
         """
         import pandas as pd
 
-        check_range(k, "k", 1)
+        store = self.check_search(k, where, rerank)
         names, series = self._queries(X)
-        store = self._look()
-        if store is None:
-            raise ValueError("the index has no series yet; add some before searching")
-        if rerank is not None and not self._is.keep_series:
-            raise ValueError("rerank measures the series, which this index does not keep")
         n = k if rerank is None else max(k, _CANDIDATES * k if candidates is None else candidates)
         if self._is.window is not None:
             n *= rows_in_one_place(self._is.window, self._is.stride or 1)
+        probes = None if exact else self._is.ann.get("probes")
         columns = [name for name in store.schema.names if name not in (VECTOR, SERIES)]
         found = []
         for start in range(0, len(series), _QUERIES_AT_ONCE):
             part = series[start : start + _QUERIES_AT_ONCE]
             own = [*columns, SERIES] if rerank is not None else columns
-            rows = store.nearest(self._vectors(part), n, where, own)
+            rows = store.nearest(self._vectors(part), n, own, where, probes)
             if rerank is not None:
                 rows = measured_again(rows, part, rerank)
             windows = self._is.window is not None
             found.append(hits_table(rows, names[start : start + _QUERIES_AT_ONCE], k, windows))
         return pd.concat(found, ignore_index=True)
+
+    def check_search(
+        self, k: int = 10, where: str | None = None, rerank: str | None = None
+    ) -> RowStore:
+        """Refuse what `search` cannot do, before there are queries; the rows."""
+        check_range(k, "k", 1)
+        store = self._look()
+        if store is None:
+            raise ValueError("the index has no series yet; add some before searching")
+        if rerank is not None:
+            distances[rerank]  # or an error that names those there are
+            if not self.keeps_series:
+                raise ValueError("rerank measures the series, which this index does not keep")
+        if where is not None:
+            store.check_filter(where)
+        return store
+
+    @property
+    def keeps_series(self) -> bool:
+        """Whether rows have their values."""
+        return self._is.keep_series
+
+    def series(self, hits: "pd.DataFrame") -> list[Floats64]:
+        """Values ``(D, T_i)`` of hits of `search`."""
+        if not self.keeps_series:
+            raise ValueError("this index does not keep the series")
+        store = self._look()
+        if store is None or hits.empty:
+            return []
+        rows = store.rows(hits["id"].unique().tolist(), ["id", "start", SERIES])
+        keys = zip(rows["id"].to_pylist(), rows["start"].to_pylist(), strict=True)
+        place = {key: i for i, key in enumerate(keys)}
+        starts = hits["start"] if "start" in hits else [0] * len(hits)
+        wanted = [place[key] for key in zip(hits["id"].tolist(), starts, strict=True)]
+        return values_of(rows.take(wanted), self._is.n_channels or 1)
+
+    def facts(self) -> dict[str, Any]:
+        """What the index holds and how it is searched."""
+        store = self._look()
+        metadata = {} if store is None else {f.name: str(f.type) for f in store.schema}
+        return {
+            "model": self._is.model.get("name", "its own copy"),
+            "sha256": self._is.model["sha256"],
+            "series": len(self),
+            "rows": 0 if store is None else len(store),
+            "channels": self._is.n_channels,
+            "window": self._is.window,
+            "stride": self._is.stride,
+            "keeps_series": self._is.keep_series,
+            "columns": {k: v for k, v in metadata.items() if k not in OWN},
+            "search": self._is.ann,
+            "bytes": sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file()),
+        }
 
     def _vectors(self, X: Floats) -> Floats32:
         """Unit vectors of series, or zeros where there is no direction."""
@@ -245,20 +315,21 @@ class SeriesIndex:
         """Write the rows of series, to new ids or instead of those with theirs."""
         schema = None if store is None else store.schema
         if schema is not None:
-            new = replace(new, metadata=_like_before(ids, new.metadata, schema))
+            new = replace(new, metadata=like_rows(ids, new.metadata, schema))
         cut = self._is.window, self._is.stride, self._is.keep_series
         batches = batches_of(new, ids, self._vectors, *cut)
         first = next(batches, None)
         if first is None:
             raise ValueError("no window of X has a step at which all channels have a value")
         schema = first.schema if schema is None else schema
-        with _own_errors(chain([first], batches), schema) as reader:
+        with reader_of(chain([first], batches), schema) as reader:
             if store is None:
                 self._first(reader, schema, new)
             elif instead:
                 store.put(reader.read_all(), ids.to_pylist())
             else:
                 store.add(reader)
+        self._tend()
 
     def _first(self, reader: Any, schema: Any, new: Given) -> None:
         """Make the table; it belongs to the index once it has its rows."""
@@ -283,61 +354,6 @@ class SeriesIndex:
     def _writing(self) -> Iterator[RowStore | None]:
         with held(self.folder / LOCK):
             yield self._look()
-
-
-def _like_before(ids: Any, metadata: Any, schema: Any) -> Any:
-    """Metadata with the types of the index; new rows that are of another kind are refused."""
-    if ids.type != schema.field("id").type:
-        raise ValueError(
-            f"ids are of type {ids.type}, those in the index of type {schema.field('id').type}"
-        )
-    return like_before(metadata, [field for field in schema if field.name not in _OWN])
-
-
-def _numbered(n: int, store: RowStore | None) -> Any:
-    """Ids of series that nobody has named: numbers that follow those in the index."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if store is None:
-        return pa.array(np.arange(n))
-    known = store.column("id")
-    if not pa.types.is_integer(known.type):
-        raise ValueError("the series in the index have names; give ids for the new ones, too")
-    first = (pc.max(known).as_py() or 0) + 1 if len(known) else 0
-    return pa.array(np.arange(first, first + n))
-
-
-def _shared(ids: Any, known: Any) -> list[Any]:
-    """Those of some ids that are known."""
-    import pyarrow.compute as pc
-
-    if ids.type != known.type:
-        return []
-    return list(ids.filter(pc.is_in(ids, value_set=known.unique())).to_pylist())
-
-
-@contextmanager
-def _own_errors(batches: Iterator[Any], schema: Any) -> Iterator[Any]:
-    """A reader of batches, cast to a schema; what making them raises comes out as it is."""
-    import pyarrow as pa
-
-    failed: list[BaseException] = []
-
-    def cast() -> Iterator[Any]:
-        try:
-            for batch in batches:
-                yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
-        except BaseException as error:
-            failed.append(error)
-            raise
-
-    try:
-        yield pa.RecordBatchReader.from_batches(schema, cast())
-    except Exception:
-        if failed:
-            raise failed[0] from None
-        raise
 
 
 def _new_name(kind: str) -> str:

@@ -1,6 +1,7 @@
 """Rows to be written: ids, places, vectors, values and metadata of series, some at a time."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +11,12 @@ from softclt.data.preparation import blocks_of
 from softclt.data.sources import SeriesSource, left_on_disk
 from softclt.data.sources.arrays import ArraySource
 from softclt.search.hits import SERIES
-from softclt.search.metadata import metadata_table
+from softclt.search.metadata import like_before, metadata_table
 from softclt.search.store import VECTOR
 from softclt.search.windows import Pieces, pieces_of
 from softclt.validation import Floats, Floats32, check_series, taken_out
 
+OWN = ("id", "start", "end", VECTOR, SERIES)  # columns that are no metadata
 SHOWN = 3  # ids that a message names
 
 
@@ -131,3 +133,57 @@ def _batch(pieces: Pieces, vectors: Floats32, ids: Any, about: Any, keep_series:
     if about is not None:
         columns |= {name: about[name].combine_chunks() for name in about.column_names}
     return pa.RecordBatch.from_pydict(columns)
+
+
+def like_rows(ids: Any, metadata: Any, schema: Any) -> Any:
+    """Metadata with the types of the index; new rows that are of another kind are refused."""
+    if ids.type != schema.field("id").type:
+        raise ValueError(
+            f"ids are of type {ids.type}, those in the index of type {schema.field('id').type}"
+        )
+    return like_before(metadata, [field for field in schema if field.name not in OWN])
+
+
+def numbered(n: int, known: Any | None) -> Any:
+    """Ids of series that nobody has named: numbers that follow those in the index."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if known is None:
+        return pa.array(np.arange(n))
+    if not pa.types.is_integer(known.type):
+        raise ValueError("the series in the index have names; give ids for the new ones, too")
+    first = (pc.max(known).as_py() or 0) + 1 if len(known) else 0
+    return pa.array(np.arange(first, first + n))
+
+
+def shared(ids: Any, known: Any) -> list[Any]:
+    """Those of some ids that are known."""
+    import pyarrow.compute as pc
+
+    if ids.type != known.type:
+        return []
+    return list(ids.filter(pc.is_in(ids, value_set=known.unique())).to_pylist())
+
+
+@contextmanager
+def reader_of(batches: Iterator[Any], schema: Any) -> Iterator[Any]:
+    """A reader of batches, cast to a schema; what making them raises comes out as it is."""
+    import pyarrow as pa
+
+    failed: list[BaseException] = []
+
+    def cast() -> Iterator[Any]:
+        try:
+            for batch in batches:
+                yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    try:
+        yield pa.RecordBatchReader.from_batches(schema, cast())
+    except Exception:
+        if failed:
+            raise failed[0] from None
+        raise

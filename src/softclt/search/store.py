@@ -1,7 +1,7 @@
 """Rows with a vector each, in a table of LanceDB: on disk, with filters, nearest ones first."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -22,7 +22,18 @@ MOST_FILTER = 1000
 
 _NEEDS = "search needs lancedb: pip install 'softclt[search]'"
 _KEPT = timedelta(minutes=10)  # for other processes that read what was there before
-_AT_ONCE = 1000  # ids in a filter
+EXACT_BELOW = 20_000  # rows: all are compared
+
+_INDEX = "near"
+_ROWS_OF_A_PARTITION = 4096
+_LEAST_PARTITIONS = 8
+_ITERATIONS = 20  # of k-means, which finds the partitions
+_REFINED = 2  # times as many rows as asked for are compared exactly
+_UNINDEXED = 0.05  # share of rows that are in no partition yet: they are compared, too
+_MOST_FILES = 64
+_MEASURED = 200  # rows whose nearest ones are looked for
+_NEAREST = 10  # of each
+_AIMED = 0.97  # share of them that must be found; of other queries it may be less
 
 
 class RowStore:
@@ -78,24 +89,44 @@ class RowStore:
         query = self._table.search(None).where(_is_one_of(ids)).select(list(columns))
         return query.limit(None).to_arrow()
 
-    def nearest(self, vectors: Floats32, k: int, where: str | None, columns: Sequence[str]) -> Any:
-        """The k rows nearest to each vector ``(Q, M)``, with ``QUERY`` and ``DISTANCE``.
+    def check_filter(self, where: str) -> None:
+        """Refuse a condition that the columns do not allow."""
+        with _about_filter(where, self.schema.names):
+            self._table.search(None).select(["id"]).where(where).limit(1).to_arrow()
 
-        The distance is that of unit vectors: 1 minus the cosine.
+    def nearest(
+        self,
+        vectors: Floats32,
+        k: int,
+        columns: Sequence[str],
+        where: str | None = None,
+        probes: int | None = None,
+    ) -> Any:
+        """The k rows nearest to each unit vector ``(Q, M)``, with ``QUERY`` and ``DISTANCE``.
+
+        The distance is 1 minus the cosine.
 
         Args:
             vectors: Queries.
             k: Rows for each, fewer where there are no more.
-            where: A condition in SQL that rows have to meet.
             columns: What to give of each row.
+            where: A condition in SQL that rows have to meet.
+            probes: Partitions to look into; all of them if there is a condition. None looks at
+                all rows, exactly.
         """
         import pyarrow as pa
 
         query = self._table.search(np.ascontiguousarray(vectors), vector_column_name=VECTOR)
         query = query.limit(k).select([*columns, DISTANCE])
+        if probes is None:
+            query = query.bypass_vector_index()
+        else:
+            query = query.nprobes(probes).refine_factor(_REFINED)
         if where is None:
             rows = query.to_arrow()
         else:
+            if probes is not None:
+                query = query.maximum_nprobes(0)  # all: few rows of the nearest may meet it
             with _about_filter(where, self.schema.names):
                 rows = query.where(where).to_arrow()
         if QUERY not in rows.column_names:  # there was one
@@ -103,6 +134,71 @@ class RowStore:
         half = rows[DISTANCE].to_numpy() / 2  # of squared Euclidean ones
         place = rows.schema.get_field_index(DISTANCE)
         return rows.set_column(place, DISTANCE, pa.array(np.maximum(half, 0).astype(np.float64)))
+
+    def tend(self, before: Mapping[str, Any]) -> dict[str, Any]:
+        """Bring what makes the search fast up to the rows, where it is due.
+
+        Returns:
+            How rows are to be searched from now on: ``kind``, and unless it is exact ``probes``,
+            ``partitions``, and ``recall`` of the 10 nearest ``rows``, measured.
+
+        Args:
+            before: What it returned the last time.
+        """
+        n, found = len(self), self._table.index_stats(_INDEX)
+        if n < EXACT_BELOW:
+            self._join_small_files()
+            return {"kind": "exact"}
+        if found is None or before.get("rows", 0) < n / 2:
+            self._partition()
+        elif found.num_unindexed_rows > _UNINDEXED * n:
+            self._table.optimize(cleanup_older_than=_KEPT)
+        else:
+            self._join_small_files()
+            return dict(before)
+        return {"kind": "ivf_sq", "rows": n, **self._probing()}
+
+    def _partition(self) -> None:
+        from lancedb.index import IvfSq
+
+        partitions = max(_LEAST_PARTITIONS, len(self) // _ROWS_OF_A_PARTITION)
+        config = IvfSq(distance_type="l2", num_partitions=partitions, max_iterations=_ITERATIONS)
+        self._table.create_index(VECTOR, config=config, name=_INDEX)
+
+    def _join_small_files(self) -> None:
+        """Every change adds a file, and many slow a search down."""
+        if self._table.stats()["fragment_stats"]["num_fragments"] > _MOST_FILES:
+            self._table.optimize(cleanup_older_than=_KEPT)
+
+    def _probing(self) -> dict[str, Any]:
+        """How many partitions give ``_AIMED`` of the nearest rows of some rows."""
+        n = len(self)
+        places = np.unique(np.linspace(0, n - 1, _MEASURED).astype(int)).tolist()
+        rows = self._table.take_offsets(places).select([VECTOR]).to_arrow()
+        sample = vectors_of(rows[VECTOR])
+        last = self._exactly(sample, _NEAREST)
+        probes, partitions = 1, max(_LEAST_PARTITIONS, n // _ROWS_OF_A_PARTITION)
+        while True:
+            found = self.nearest(sample, _NEAREST, [], probes=probes)
+            near = found[DISTANCE].to_numpy() <= last[found[QUERY].to_numpy()] + 1e-6
+            recall = float(near.sum()) / (_NEAREST * len(sample))
+            if recall >= _AIMED or probes >= partitions:
+                return {"probes": probes, "partitions": partitions, "recall": round(recall, 4)}
+            probes = min(partitions, 2 * probes)
+
+    def _exactly(self, vectors: Floats32, k: int) -> Floats32:
+        """Distance from each vector to the k-th nearest row, ``(Q,)``."""
+        best = np.full((len(vectors), k), np.inf, np.float32)
+        for batch in self._table.search(None).select([VECTOR]).limit(None).to_batches():
+            distances = 1 - vectors @ vectors_of(batch[VECTOR]).T
+            best = np.partition(np.concatenate([best, distances], axis=1), k - 1, axis=1)[:, :k]
+        return best.max(axis=1)
+
+
+def vectors_of(column: Any) -> Floats32:
+    """Vectors ``(N, M)`` of an Arrow column."""
+    column = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    return np.asarray(column.flatten().to_numpy().reshape(len(column), -1))
 
 
 def _connect(folder: Path) -> Any:
