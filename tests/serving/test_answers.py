@@ -3,6 +3,7 @@
 import io
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -84,6 +85,14 @@ def test_an_answer_is_a_table_where_accept_asks_for_one(client, embedder, kind):
 
 def test_series_without_ids_are_numbered(client):
     assert json_of(client, "/embed", SERIES)["id"] == ["0", "1"]
+
+
+def test_requests_at_the_same_time_each_get_their_own(client, embedder):
+    X = np.random.default_rng(0).normal(size=(24, 60))
+    with ThreadPoolExecutor(12) as threads:
+        answers = list(threads.map(lambda x: json_of(client, "/embed", [x.tolist()]), X))
+    found = np.concatenate([answer["embedding"] for answer in answers])
+    np.testing.assert_allclose(found, embedder.transform(X), rtol=1e-3, atol=1e-4)
 
 
 def test_columns_of_a_csv_have_the_names_that_the_query_gives(client):

@@ -2,6 +2,7 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -62,6 +63,7 @@ def refused(client, status, body, kind=JSON, path="/embed", **headers):
         ('{"series": [[1' + "0" * 400 + ", 2]]}", ""),
         ({"series": [[1, 2]], "ids": ["a", "b"]}, "2 ids for 1 series"),
         ({"series": [[1, 2]], "ids": [["a"]]}, "ids"),
+        ({"series": [[1, 2]], "ids": ""}, "ids"),
         ({"series": [[1, 2]], "path": "/etc/passwd"}, "'path'"),
         ("[" * 100_000, "no JSON"),
     ],
@@ -233,6 +235,20 @@ def test_what_takes_too_long_is_given_up():
     app = create_app(Served(Slow(0.5)), Limits(seconds=0.1))
     with testclient.TestClient(app) as client:
         assert "0.1 seconds" in refused(client, 504, GOOD)
+
+
+def test_one_request_too_many_is_sent_away_but_health_answers():
+    from softclt.serving.app import create_app
+
+    app = create_app(Served(slow := Slow(0.5)), Limits(requests=1))
+    with testclient.TestClient(app) as client, ThreadPoolExecutor() as threads:
+        first = threads.submit(client.post, "/embed", json=GOOD)
+        while not slow.calls:
+            time.sleep(0.01)
+        reply = client.post("/embed", json=GOOD)
+        assert (reply.status_code, reply.headers["retry-after"]) == (503, "1")
+        assert client.get("/health").status_code == 200
+        assert first.result().status_code == 200
 
 
 def test_a_failure_of_the_model_is_a_500_without_its_words():

@@ -76,7 +76,10 @@ def serve(
 
 def _token(path: Path | None) -> str | None:
     """The token of a file or of the environment; None without either."""
-    token = os.environ.get(TOKEN_VARIABLE) if path is None else path.read_text(encoding="utf-8")
+    if path is None:
+        token = os.environ.get(TOKEN_VARIABLE)
+    else:
+        token = path.read_text(encoding="utf-8", errors="replace")
     if token is None:
         return None
     token, where = token.strip(), TOKEN_VARIABLE if path is None else str(path)

@@ -43,7 +43,7 @@ def read_parquet(body: bytes, limits: Limits) -> Any:
             for i in range(about.num_row_groups)
             for j in range(about.num_columns)
         ]
-        _check_cells(sum(column.num_values for column in columns), limits)
+        _check_cells(sum(abs(column.num_values) for column in columns), limits)
         if any(column.total_uncompressed_size > 8 * limits.body for column in columns):
             raise Refusal(413, f"a column unpacks to more than {8 * limits.body:,} bytes")
         table = file.read()

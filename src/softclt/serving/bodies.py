@@ -65,7 +65,7 @@ def _json(body: bytes, columns: Columns, limits: Limits) -> SeriesTable:
     if unknown := content.keys() - {"series", "ids"}:
         names = ", ".join(repr(name[:40]) for name in sorted(unknown)[:5])
         raise Refusal(422, f"the body has {names}; {_FORM}")
-    given, ids = content["series"], content.get("ids") or []
+    given, ids = content["series"], content.get("ids", [])
     if not given:
         raise Refusal(422, "the list of series is empty; expected at least one")
     if not isinstance(ids, list) or not all(type(name) in (str, int) for name in ids):
