@@ -48,8 +48,9 @@ def test_the_page_runs_from_top_to_bottom(tmp_path, monkeypatch):
                     assert process.wait(60) == 0
                 process, address = served(text, tmp_path)
             elif language == "bash":
-                script = text.replace(ADDRESS, address).replace("curl -s", "curl -sS --fail")
-                subprocess.run(["bash", "-e", "-c", script], check=True, capture_output=True)
+                script = text.replace(ADDRESS, address).replace("curl -s", "curl --fail-with-body")
+                done = subprocess.run(["bash", "-e", "-c", script], capture_output=True, text=True)
+                assert done.returncode == 0, done.stdout + done.stderr
                 answered += script.count("curl")
             else:
                 exec(compile(text.replace(ADDRESS, address), str(PAGE), "exec"), names)

@@ -91,7 +91,10 @@ def _opened(name: str) -> tuple[str, Any]:
         return "embedder", load_model(name)
     folder = Path(name)
     if (folder / INDEX).is_file():
-        return "index", SeriesIndex.load(folder)
+        index = SeriesIndex.load(folder)
+        if not len(index):  # looks into the rows, which takes its time at first
+            raise ValueError(f"{name} has no series yet; add some to it before it is served")
+        return "index", index
     if not folder.is_dir():
         if len(folder.parts) > 1 or folder.suffix:
             raise ModelFileError(f"{name} is no folder of a model, and none of an index")
