@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -65,18 +64,19 @@ def test_a_token_that_is_none_is_refused(tmp_path):
 class Process:
     """A server in a process of its own; `ask` is a client of it."""
 
-    def __init__(self, *words, **environment):
-        command = [sys.executable, "-m", "softclt", "serve", "--port", "0", *map(str, words)]
+    def __init__(self, *words, seconds=600, **environment):
+        own = ["--port", "0", "--limit", f"seconds={seconds}"]
+        command = [sys.executable, "-m", "softclt", "serve", *own, *map(str, words)]
         variables = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"} | environment
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen(command, env=variables, **pipes)
         line = self.process.stdout.readline()
         assert " at http://127.0.0.1:" in line, self.process.stderr.read()
-        self.ask = httpx.Client(base_url=line.split()[-1], timeout=60)
+        self.ask = httpx.Client(base_url=line.split()[-1], timeout=600)
 
     def end(self, how=signal.SIGTERM):
         self.process.send_signal(how)
-        code = self.process.wait(60)
+        code = self.process.wait(600)
         self.ask.close()
         return code, self.process.stderr.read()
 
@@ -86,7 +86,7 @@ class Process:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.kill()
-            self.process.wait(30)
+            self.process.wait(600)
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_a_request_that_is_under_way_is_answered_before_the_server_stops(model):
         while "softclt_requests_running 2.0" not in counts and not answer.done():
             counts = httpx.get(f"{server.ask.base_url}/metrics").text
         server.process.send_signal(signal.SIGTERM)
-        assert len(answer.result(60).json()["embedding"]) == 2000
+        assert len(answer.result(600).json()["embedding"]) == 2000
         assert server.end() == (0, "")
 
 
@@ -124,16 +124,14 @@ def test_a_killed_server_begins_again_with_all_rows_of_its_index(model, tmp_path
 
 @pytest.mark.slow
 def test_a_body_that_does_not_arrive_is_given_up_and_others_are_answered(model):
-    with Process(model, "--limit", "seconds=1") as server:
+    with Process(model, seconds=5) as server:
         host, port = server.ask.base_url.host, server.ask.base_url.port
         with socket.create_connection((host, port)) as slow:
             slow.sendall(
                 b"POST /embed HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
                 b"content-length: 100\r\n\r\n{"
             )
-            began = time.monotonic()
             assert server.ask.get("/health").status_code == 200
             assert slow.recv(100).startswith(b"HTTP/1.1 408")
-            assert time.monotonic() - began < 30
         too_large = server.ask.post("/embed", content=b"x" * (17 * 2**20))
         assert too_large.status_code == 413

@@ -22,8 +22,8 @@ def blocks():
 
 
 def served(command, folder):
-    """The process of a command of the page, at a port that is free, and its address."""
-    words = command.replace("--port 8000", "--port 0").split()
+    """The process of a command of the page, at a free port, and its address; it has time."""
+    words = [*command.replace("--port 8000", "--port 0").split(), "--limit", "seconds=600"]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
         [sys.executable, "-m", *words],
@@ -45,7 +45,7 @@ def test_the_page_runs_from_top_to_bottom(tmp_path, monkeypatch):
             if text.startswith("softclt serve"):
                 if process is not None:
                     process.terminate()
-                    assert process.wait(60) == 0
+                    assert process.wait(600) == 0
                 process, address = served(text, tmp_path)
             elif language == "bash":
                 script = text.replace(ADDRESS, address).replace("curl -s", "curl --fail-with-body")
@@ -53,7 +53,8 @@ def test_the_page_runs_from_top_to_bottom(tmp_path, monkeypatch):
                 assert done.returncode == 0, done.stdout + done.stderr
                 answered += script.count("curl")
             else:
-                exec(compile(text.replace(ADDRESS, address), str(PAGE), "exec"), names)
+                own = text.replace(ADDRESS, address).replace("timeout=60", "timeout=600")
+                exec(compile(own, str(PAGE), "exec"), names)
     finally:
         if process is not None:
             process.kill()

@@ -13,6 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "reports"))
 from browser import Browser, find_chromium
 from served import normal_series
 
+from softclt.serving.limits import Limits
+
 uvicorn = pytest.importorskip("uvicorn", reason="needs the `serve` extra")
 pytest.importorskip("jinja2")
 pytestmark = pytest.mark.slow
@@ -39,7 +41,7 @@ def browser(tmp_path_factory):
 def address(served):
     from softclt.serving.app import create_app
 
-    config = uvicorn.Config(create_app(served, token=TOKEN), port=0, log_config=None)
+    config = uvicorn.Config(create_app(served, Limits(seconds=600), TOKEN), port=0, log_config=None)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -63,12 +65,12 @@ def csv():
 def test_a_dropped_csv_becomes_a_map_alarms_and_neighbours(browser, address, csv, width):
     with browser.open(f"{address}/", width=width, height=900, dark=width < 500) as tab:
         tab.evaluate(DROP % json.dumps(csv))
-        tab.wait_for(REFUSED, 60)
+        tab.wait_for(REFUSED, 600)
         assert "token" in tab.text("#status")
         tab.click("#token")
         tab.write(TOKEN)
         tab.click("#enter")
-        tab.wait_for("!document.querySelector('#tabs').hidden", 60)
+        tab.wait_for("!document.querySelector('#tabs').hidden", 600)
         assert tab.text("#status") == ""
         assert "pump-3" in tab.evaluate("document.querySelector('iframe').srcdoc")
         tab.click("#tab-alarms")
@@ -87,7 +89,7 @@ def test_what_is_wrong_with_a_csv_stands_on_the_page(browser, address):
     with browser.open(f"{address}/") as tab:
         tab.evaluate(f"void (document.querySelector('#token').value = '{TOKEN}')")
         tab.evaluate(DROP % json.dumps("id,time,x\na,0,1\na,1,<b>two</b>\n"))
-        tab.wait_for(REFUSED, 60)
+        tab.wait_for(REFUSED, 600)
         assert "line 3" in tab.text("#status")
         assert "<b>two</b>" in tab.text("#status")
 
