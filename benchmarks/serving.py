@@ -67,6 +67,11 @@ class Server:
         found = re.search(r"VmRSS:\s+(\d+)", status)
         return int(found[1]) / 1024 if found else float("nan")
 
+    def processor(self) -> float:
+        """Seconds of processor time that it has taken so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def end(self) -> int:
         """Stop it; its exit code."""
         self.process.terminate()
@@ -79,7 +84,7 @@ async def load(server: Server, paths: list[str], seconds: float, connections: in
     X = rng.normal(size=(64, 128)).cumsum(axis=-1)
     bodies = [json.dumps({"series": [x.round(6).tolist()]}) for x in X]
     times: list[float] = []
-    statuses, memory = Counter[int](), [server.memory()]
+    statuses, memory, before = Counter[int](), [server.memory()], server.processor()
     limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
     async with httpx.AsyncClient(base_url=server.address, limits=limits, timeout=60) as client:
         end = time.perf_counter() + seconds
@@ -113,6 +118,7 @@ async def load(server: Server, paths: list[str], seconds: float, connections: in
         "requests_a_second": round(len(done) / seconds, 1),
         "p50_ms": round(1e3 * statistics.median(done), 1),
         "p99_ms": round(1e3 * done[int(0.99 * (len(done) - 1))], 1),
+        "processor_ms_a_request": round(1e3 * (server.processor() - before) / len(done), 2),
         "errors": sum(n for status, n in statuses.items() if status != 200),
         "series_in_a_batch": series,
         "megabytes_after_a_quarter": round(memory[quarter]),
