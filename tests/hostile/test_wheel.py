@@ -108,6 +108,7 @@ NEEDS = {
         ["distances", "a.csv", "--out", "store3", "--ray", "local"],
         ["bench", "mine.toml", "--out", "results2", "--ray", "local"],
     ],
+    "serve": [["serve", "base"]],
 }
 
 

@@ -1,13 +1,15 @@
 """The detector: learn what is normal, then score, judge and follow series step by step."""
 
+import os
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from softclt.anomaly.events import Alarm, find_alarms
+from softclt.anomaly.saving import load_detector, save_detector
 from softclt.anomaly.scorers import Scorer, StepScore, new_scorer
 from softclt.anomaly.thresholds import StepLevel, Threshold, new_threshold
 from softclt.validation import (
@@ -155,6 +157,19 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
                 "'masked' and 'bank' can"
             )
         return AnomalyStream(self.scorer_.stream(), self.threshold_.stream(), self.n_features_in_)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the fitted detector as a folder, without pickle, with its model in it.
+
+        What is loaded holds its model frozen: ``fit`` then learns scores and threshold anew.
+        """
+        check_is_fitted(self, "scorer_")
+        save_detector(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """A detector that :meth:`save` wrote."""
+        return cast(Self, load_detector(cls, folder))
 
     def _seen(self, X: Any) -> Floats:
         check_is_fitted(self, "scorer_")

@@ -7,6 +7,7 @@ probability ``risk``; whatever lies above is an alarm, everything else makes the
 
 import math
 from collections import deque
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -103,6 +104,22 @@ class _Tail:
             self.n_excesses += 1
             self.excesses.append(value - self.start)
             self._refit()
+
+    def numbers(self) -> Floats64:
+        """All that it knows, for `of`."""
+        return np.array([self.n, self.start, self.n_excesses, self.limit, *self.excesses])
+
+    @classmethod
+    def of(cls, numbers: Floats64, risk: float, kept: int | None) -> Self:
+        """A tail that knows the same."""
+        (n, start, n_excesses, limit), excesses = numbers[:4].tolist(), numbers[4:]
+        if not len(excesses) <= n_excesses <= n or (excesses <= 0).any():
+            raise ValueError(f"a tail with {n_excesses} excesses of {n} values")
+        tail = cls.__new__(cls)
+        tail.risk, tail.n, tail.start = risk, int(n), start
+        tail.n_excesses, tail.limit = int(n_excesses), limit
+        tail.excesses = deque(excesses.tolist(), maxlen=kept)
+        return tail
 
     def severity(self, value: float) -> float:
         gap = self.limit - self.start or _NO_GAP * max(1.0, abs(self.start))
@@ -207,6 +224,18 @@ class Spot:
                 tail.add(sign * deviation)
         return False
 
+    def state(self) -> dict[str, Floats64]:
+        """What it has learned, for `restore`."""
+        return {f"tail{i}": tail.numbers() for i, tail in enumerate(self._calibrated())}
+
+    def restore(self, state: Mapping[str, Floats64]) -> Self:
+        """Become what another one with the same settings was."""
+        self._tails = [
+            _Tail.of(state[f"tail{i}"], self.risk, self.max_excesses)
+            for i in range(len(self._signs))
+        ]
+        return self
+
     @property
     def _signs(self) -> tuple[int, ...]:
         return (1, -1) if self.two_sided else (1,)
@@ -256,6 +285,15 @@ class DSpot(Spot):
         super().calibrate(*runs)
         self._recent = deque(_observed(runs[-1]).tolist(), maxlen=self.depth)
         return self
+
+    def state(self) -> dict[str, Floats64]:
+        """See `Spot.state`."""
+        return super().state() | {"recent": np.array(self._recent)}
+
+    def restore(self, state: Mapping[str, Floats64]) -> Self:
+        """See `Spot.restore`."""
+        self._recent = deque(state["recent"].tolist(), maxlen=self.depth)
+        return super().restore(state)
 
     def update(self, value: float) -> bool:
         """Take the next value of the stream: whether it is an alarm."""

@@ -183,6 +183,10 @@ class BankScorer(_ModelScorer):
         chosen = _evenly_drawn(steps, self.max_size, self.random_state)
         bank = [self._embed(one)[own] for one, own in zip(series, chosen, strict=True) if len(own)]
         self.bank_ = np.concatenate(bank)  # (steps, M)
+        return self.ready()
+
+    def ready(self) -> Self:
+        """Make the bank one that can be searched."""
         self._search = _neighbours(self.bank_, min(self.k, len(self.bank_)))
         return self
 

@@ -25,6 +25,7 @@ from softclt.cli.pretrain import pretrain
 from softclt.cli.report import report
 from softclt.cli.scores import evaluate
 from softclt.cli.search import index, search
+from softclt.cli.serve import serve
 
 app = typer.Typer(
     name="softclt",
@@ -222,6 +223,14 @@ app.command(
         "softclt figures --out figures/ --format pdf --steps 200",
     ),
 )(figures)
+app.command(
+    short_help="Answer requests over HTTP: embeddings, hits, classes, alarms.",
+    epilog=examples(
+        "softclt serve base",
+        "softclt serve index/ classifier/ detector/ --port 9000",
+        "softclt serve base --host 0.0.0.0 --token-file token.txt --limit seconds=60",
+    ),
+)(serve)
 app.add_typer(cache, name="cache")
 app.command(
     "list",

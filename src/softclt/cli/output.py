@@ -105,6 +105,14 @@ def check_extra(package: str) -> None:
         raise ModuleNotFoundError(_EXTRAS[package], name=package)
 
 
+def check_serving() -> None:
+    """Refuse to begin where a package is missing that a server needs."""
+    for package in ("fastapi", "uvicorn", "prometheus_client", "pyarrow", "jinja2"):
+        if find_spec(package) is None:
+            words = f"a server needs {package}: pip install 'softclt[serve]'"
+            raise ModuleNotFoundError(words, name=package)
+
+
 def _check_kind(path: Path, output: Output) -> None:
     if output.suffixes and path.suffix not in output.suffixes:
         kinds = " or ".join(output.suffixes)
