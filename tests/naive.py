@@ -1028,3 +1028,53 @@ def signed_rank_p(differences):
     for signs in itertools.product([False, True], repeat=len(ranks)):
         far += abs(sum(r for r, s in zip(ranks, signs, strict=True) if s) - middle) >= seen
     return far / 2 ** len(ranks)
+
+
+def adf_p_value(x):
+    """Augmented Dickey-Fuller with a constant; lags by AIC on the steps that have the most of them.
+
+    The level's t-value comes from least squares; MacKinnon's surface turns it into a p-value.
+    """
+    most = min(math.ceil(12 * (len(x) / 100) ** 0.25), len(x) // 2 - 2)
+
+    def regression(lags, first):
+        rows = []
+        for t in range(first + 1, len(x)):
+            before = [x[t - k] - x[t - k - 1] for k in range(1, lags + 1)]
+            rows.append(([1.0, x[t - 1], *before], x[t] - x[t - 1]))
+        X, y = (np.array(part) for part in zip(*rows, strict=True))
+        beta = np.linalg.lstsq(X, y, rcond=None)[0]
+        return X, beta, sum((a - b) ** 2 for a, b in zip(y, X @ beta, strict=True))
+
+    def aic(lags):
+        X, _, left = regression(lags, most)
+        return len(X) * math.log(left / len(X)) + 2 * (2 + lags)
+
+    lags = min(range(most + 1), key=aic)
+    X, beta, left = regression(lags, lags)
+    spread = left / (len(X) - X.shape[1]) * np.linalg.inv(X.T @ X)[1, 1]
+    t = beta[1] / math.sqrt(spread)
+    if t <= -1.61:
+        z = 2.1659 + 1.4412 * t + 0.038269 * t**2
+    else:
+        z = 1.7339 + 0.93202 * t - 0.12745 * t**2 - 0.010368 * t**3
+    return 0.0 if t < -18.83 else 1.0 if t > 2.74 else (1 + math.erf(z / math.sqrt(2))) / 2
+
+
+def neighbourhood_loss(near, far, near_targets, far_targets, unlabelled):
+    """Neighbours by their targets; of the others, a share counts as positive: PU learning."""
+    total = 0.0
+    for i in range(len(near)):
+        own = [binary_cross_entropy(*pair) for pair in zip(near[i], near_targets[i], strict=True)]
+        others = []
+        for logit, target in zip(far[i], far_targets[i], strict=True):
+            target = target + (1 - target) * unlabelled
+            positive, negative = (binary_cross_entropy(logit, kind) for kind in (1, 0))
+            others.append(target * positive + (1 - target) * negative)
+        total += (sum(own) / len(own) + sum(others) / len(others)) / 2
+    return total / len(near)
+
+
+def bidirectional_ends(x, read):
+    """What a recurrent network holds after reading a window to its end, and to its beginning."""
+    return [read(x), read(x[::-1])]

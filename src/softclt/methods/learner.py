@@ -165,6 +165,17 @@ class RepresentationLearner(Embedder):
         """What decides the shapes of a step on series of a length."""
         return length
 
+    def _apart(self) -> str:
+        """What models of one stack have in common besides their parameters."""
+        return ""
+
+    def _about(self, x: Tensor) -> Tensor | None:
+        """What the loss has to know of each of all series ``(N, D, T)``, found once: ``(N, ...)``.
+
+        It comes as ``batch.about``. Series that are read batch by batch have none.
+        """
+        return None
+
     def _stack_size(self, x: Tensor) -> int:
         """Models that may take their steps together on the data set x."""
         if x.device.type != "cuda":  # a CPU is busy with one

@@ -234,6 +234,7 @@ def _course(
         rows=neighbour_rows(lead, between, call.X),
         repeats=lead._repeats,
         times=seen.times,
+        about=None if seen.feed is not None else lead._about(x),
     )
 
 

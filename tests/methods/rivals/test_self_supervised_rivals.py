@@ -3,9 +3,10 @@ import pytest
 import torch
 
 from softclt import fit_many
+from softclt.encoders.recurrent import Recurrent
 from softclt.encoders.tcc import Features
 from softclt.methods import CPC, SSLECG, SimCLR
-from softclt.methods.rivals.cpc import Prediction, Recurrent
+from softclt.methods.rivals.cpc import Prediction
 from softclt.methods.rivals.ssl_ecg import (
     FLIPPED,
     NEGATED,
