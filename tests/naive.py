@@ -1061,16 +1061,16 @@ def adf_p_value(x):
     return 0.0 if t < -18.83 else 1.0 if t > 2.74 else (1 + math.erf(z / math.sqrt(2))) / 2
 
 
-def neighbourhood_loss(near, far, near_targets, far_targets, unlabelled):
-    """Neighbours by their targets; of the others, a share counts as positive: PU learning."""
+def neighbourhood_loss(near, far, targets, unlabelled):
+    """Neighbours are positive; of the others, a share counts as positive: PU learning."""
     total = 0.0
     for i in range(len(near)):
-        own = [binary_cross_entropy(*pair) for pair in zip(near[i], near_targets[i], strict=True)]
+        own = [binary_cross_entropy(logit, 1) for logit in near[i]]
         others = []
-        for logit, target in zip(far[i], far_targets[i], strict=True):
-            target = target + (1 - target) * unlabelled
+        for logit, target in zip(far[i], targets[i], strict=True):
+            share = target + (1 - target) * unlabelled
             positive, negative = (binary_cross_entropy(logit, kind) for kind in (1, 0))
-            others.append(target * positive + (1 - target) * negative)
+            others.append(share * positive + (1 - share) * negative)
         total += (sum(own) / len(own) + sum(others) / len(others)) / 2
     return total / len(near)
 
@@ -1078,3 +1078,33 @@ def neighbourhood_loss(near, far, near_targets, far_targets, unlabelled):
 def bidirectional_ends(x, read):
     """What a recurrent network holds after reading a window to its end, and to its beginning."""
     return [read(x), read(x[::-1])]
+
+
+def cosine_similarity(a, b):
+    return float(np.dot(a, b)) / math.sqrt(float(np.dot(a, a)) * float(np.dot(b, b)))
+
+
+def ascl_targets(z1, z2, temperature, neighbours):
+    """1 for the series itself; for others how near they are, times how sure that is."""
+    n, targets = len(z1), np.eye(len(z1))
+    for i in range(n):
+        others = [j for j in range(n) if j != i]
+        q = softmax([cosine_similarity(z1[i], z2[j]) / temperature for j in others])
+        entropy = -sum(p * math.log(p) for p in q)
+        sure = 1 - entropy / math.log(n - 1)
+        for j, p in zip(others, q, strict=True):
+            targets[i, j] = min(1.0, neighbours * sure * p)
+    return targets
+
+
+def nnclr_targets(rows, z1, z2, earlier, k):
+    """1 for those of the batch that are among the k nearest of batch and queue together."""
+    targets = np.eye(len(rows))
+    for i, row in enumerate(rows):
+        batch = {j: cosine_similarity(z1[i], z2[j]) for j, other in enumerate(rows) if other != row}
+        queue = [cosine_similarity(z1[i], vector) for other, vector in earlier if other != row]
+        nearest = sorted([*batch.values(), *queue], reverse=True)[:k]
+        for j, similarity in batch.items():
+            if similarity >= nearest[-1]:
+                targets[i, j] = 1.0
+    return targets

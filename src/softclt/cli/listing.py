@@ -17,6 +17,7 @@ class What(StrEnum):
     methods = "methods"
     distances = "distances"
     assignments = "assignments"
+    providers = "providers"
     schedules = "schedules"
     tasks = "tasks"
     probes = "probes"
@@ -33,6 +34,7 @@ _REGISTRIES = {  # the others are tables of another kind
     What.methods: "softclt.methods",
     What.distances: "softclt.distances",
     What.assignments: "softclt.assignments",
+    What.providers: "softclt.methods.providers",
     What.schedules: "softclt.training.schedules",
     What.tasks: "softclt.tasks",
     What.probes: "softclt.probes",

@@ -125,7 +125,8 @@ def _signals(of_segment: Ints, n_steps: int, rng: np.random.Generator) -> Floats
         if state % 2 == 0:
             x[rows] = _gaussian_process(len(rows), n_steps, state == 0, rng)
         else:
-            x[rows] = _narma(len(rows), n_steps, *(NARMA_5 if state == 1 else NARMA_3), rng)
+            kind = NARMA_5 if state == 1 else NARMA_3
+            x[rows] = _narma(len(rows), n_steps, kind[0], kind[1], rng)
     return x + NOISE * rng.normal(size=x.shape)
 
 
@@ -138,7 +139,8 @@ def _gaussian_process(n: int, n_steps: int, periodic: bool, rng: np.random.Gener
         gaps = (lags / GP_LENGTH) ** 2 / 2
     values, vectors = np.linalg.eigh(GP_VARIANCE * np.exp(-gaps))  # a periodic one is singular
     root = vectors * np.sqrt(np.maximum(values, 0))
-    return rng.normal(size=(n, n_steps)) @ root.T
+    drawn: Floats64 = rng.normal(size=(n, n_steps)) @ root.T
+    return drawn
 
 
 def _narma(

@@ -8,8 +8,7 @@ from torch.nn import functional as F
 def neighbourhood_loss(
     near: Tensor,
     far: Tensor,
-    near_targets: Tensor | None = None,
-    far_targets: Tensor | None = None,
+    targets: Tensor | None = None,
     unlabelled: float = 0.05,
     anchors: Tensor | None = None,
 ) -> Tensor:
@@ -17,25 +16,22 @@ def neighbourhood_loss(
 
     A window outside the neighbourhood need not be of another kind: of those, the share
     ``unlabelled`` counts as positive, which is a target of that height. Soft targets say how much
-    two windows belong together; what they leave open is unlabelled as before.
+    such a window belongs to the anchor; what they leave to 1 is unlabelled as before.
 
     Args:
         near: Logits of anchors with windows of their neighbourhood, ``(..., B, K)``.
         far: With windows outside, ``(..., B, L)``.
-        near_targets: Of the former, in [0, 1]; None: 1.
-        far_targets: Of the latter; None: 0.
+        targets: Of the latter, in [0, 1]; None: 0.
         unlabelled: Share of what is outside that is positive all the same.
         anchors: Which count, ``(..., B)``; None: all. The loss has their leading shape.
     """
     dtype = torch.promote_types(near.dtype, torch.float32)
     near, far = near.to(dtype), far.to(dtype)
-    ones, zeros = torch.ones_like(near), torch.zeros_like(far)
-    near_targets = ones if near_targets is None else near_targets.to(dtype)
-    far_targets = zeros if far_targets is None else far_targets.to(dtype)
-    far_targets = unlabelled + (1 - unlabelled) * far_targets
+    targets = torch.zeros_like(far) if targets is None else targets.to(dtype)
+    pairs = (near, torch.ones_like(near)), (far, unlabelled + (1 - unlabelled) * targets)
     each = [
-        F.binary_cross_entropy_with_logits(logits, targets, reduction="none").mean(dim=-1)
-        for logits, targets in ((near, near_targets), (far, far_targets))
+        F.binary_cross_entropy_with_logits(logits, wanted, reduction="none").mean(dim=-1)
+        for logits, wanted in pairs
     ]
     of_anchor = (each[0] + each[1]) / 2  # (..., B)
     if anchors is None:

@@ -165,10 +165,6 @@ class RepresentationLearner(Embedder):
         """What decides the shapes of a step on series of a length."""
         return length
 
-    def _apart(self) -> str:
-        """What models of one stack have in common besides their parameters."""
-        return ""
-
     def _about(self, x: Tensor) -> Tensor | None:
         """What the loss has to know of each of all series ``(N, D, T)``, found once: ``(N, ...)``.
 
@@ -214,7 +210,7 @@ class RepresentationLearner(Embedder):
         Args:
             X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
                 What `softclt.data.open_series` gives, and large mapped arrays, are not loaded.
-            y: Ignored; here for pipelines.
+            y: Ignored, here for pipelines; but ``targets="labels"`` looks at them.
             distances: Raw distances ``(N, N)`` between the series, or the folder that ``softclt
                 distances`` made, to save computing them again, e.g. over a grid of taus. Ignored
                 when tau_instance is None; refused when distance_mode is lazy, which would not look
@@ -377,6 +373,9 @@ class RepresentationLearner(Embedder):
 
     def _is_soft_between_series(self) -> bool:
         return self._instance_weights(torch.zeros(1, 1)) is not None
+
+    def _needs_labels(self) -> bool:
+        return False
 
     def _needs_distances(self) -> bool:
         return self._is_soft_between_series()

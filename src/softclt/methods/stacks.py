@@ -33,7 +33,7 @@ def stack_key(model: Model) -> tuple[type[Model], str] | None:
     differing = may_differ(type(model))
     params = model.get_params(deep=False).items()
     shared = {name: value for name, value in params if name not in differing}
-    return type(model), settings_key(shared) + model._apart()
+    return type(model), settings_key(shared)
 
 
 def may_differ(kind: type["RepresentationLearner"]) -> frozenset[str]:

@@ -51,9 +51,9 @@ class TNC(TemporalLearner):
     some of which are alike all the same.
 
     The soft targets are ours, as the paper says no more than that they come from the distance of
-    the windows' centres: a window at distance d, in windows, has the weight w(d) of the temporal
-    assignment. A neighbour's target is w(d) instead of 1; another window's is w(d) and, of what is
-    left to 1, the share ``unlabelled_weight``.
+    the windows' centres. A neighbour is a positive and keeps its target of 1. Another window at
+    distance d, in windows, has the weight w(d) of the temporal assignment, and of what that leaves
+    to 1 the share ``unlabelled_weight``.
 
     It differs from the original in this: neighbourhoods are found around every ``window``-th step,
     and an anchor has that of the nearest; they end where the series does; a channel that never
@@ -134,10 +134,6 @@ class TNC(TemporalLearner):
             tau = tau / self.window  # by step
         return tau, assignment, growth, cut
 
-    def _apart(self) -> str:
-        # A neighbour's hard target is 1 at any distance, and no weights by distance say so.
-        return "hard" if self._temporal_weights(torch.zeros(())) is None else "soft"
-
     def _steps_of_window(self, length: int) -> int:
         return min(self.window, length // 2)
 
@@ -172,13 +168,13 @@ class TNC(TemporalLearner):
         z = network.encoder.of_windows(x, own).view(r, b, starts.shape[-1], -1)
         logits = network.helper(z[:, :, :1], z[:, :, 1:], draws)  # (R, B, 2K)
         near, far = logits.chunk(2, dim=-1)
-        targets: list[Tensor | None] = [None, None]
+        targets = None
         if batch.temporal is not None:
-            gaps = (starts[..., 1:] - starts[..., :1]).abs()
-            targets = list(weights_at(batch.temporal, gaps, t).chunk(2, dim=-1))
+            gaps = (places.far - places.anchor[..., None]).abs()
+            targets = weights_at(batch.temporal, gaps, t)
         # A series that is no longer than a window has nothing outside: it teaches nothing.
         anchors = None if batch.mask is None else room > 0
-        return neighbourhood_loss(near, far, *targets, self.unlabelled_weight, anchors)
+        return neighbourhood_loss(near, far, targets, self.unlabelled_weight, anchors)
 
     def _places(self, room: Tensor, window: int, batch: Batch, draws: StepDraws) -> Places:
         """Draw windows; ``room`` has the last first step of one in each series."""
