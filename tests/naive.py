@@ -1108,3 +1108,15 @@ def nnclr_targets(rows, z1, z2, earlier, k):
             if similarity >= nearest[-1]:
                 targets[i, j] = 1.0
     return targets
+
+
+def triplet_loss(anchor, near, far, weights):
+    """- log sigma(a . p) - mean over others j of the cross-entropy of a . n_j with its target."""
+    n, total = len(anchor), 0.0
+    for i in range(n):
+        total += binary_cross_entropy(float(np.dot(anchor[i], near[i])), 1)
+        others = [j for j in range(n) if j != i]
+        for j in others:
+            logit = float(np.dot(anchor[i], far[j]))
+            total += binary_cross_entropy(logit, weights[i][j]) / len(others)
+    return total / n

@@ -7,8 +7,9 @@ embeddings while they are learned. The hard loss is the identity.
 
 import inspect
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -45,13 +46,9 @@ class Rows:
     queue: "Queue | None" = None
 
 
-class Provider(Protocol):
-    """Gives targets ``(R, B, B)``, ones on the diagonal; None is hard. More arguments: settings."""
-
-    def __call__(self, rows: Rows, **settings: Any) -> Tensor | None:
-        """The targets of a batch."""
-        ...
-
+#: A function of `Rows` that gives targets ``(R, B, B)``, ones on the diagonal; None is hard. Its
+#: further arguments are settings.
+Provider = Callable[..., Tensor | None]
 
 #: Tags: ``space``, where series are compared: ``data``, ``embedding``, ``labels`` or ``none``;
 #: ``queue``: whether it wants a `Queue`.
@@ -96,7 +93,8 @@ def ascl(rows: Rows, *, temperature: float = 0.05, neighbours: float = 1.0) -> T
     q = (one @ two.mT / temperature).masked_fill(itself, float("-inf")).softmax(dim=-1)
     entropy = -torch.special.xlogy(q, q).sum(dim=-1, keepdim=True)
     sure = (1 - entropy / math.log(b - 1)).clamp(0, 1)
-    return (neighbours * sure * q).clamp(max=1).masked_fill(itself, 1.0)
+    targets: Tensor = (neighbours * sure * q).clamp(max=1)
+    return targets.masked_fill(itself, 1.0)
 
 
 @providers.register("nnclr", space="embedding", queue=True)
