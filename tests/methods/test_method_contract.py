@@ -227,3 +227,9 @@ def test_other_channels_than_fitted_are_refused(name, series):
 def test_more_channels_than_steps_warn_of_swapped_axes(name, rng):
     with pytest.warns(UserWarning, match="from_channels_last"):
         fitted(small(name), rng.normal(size=(5, 20, 6)))
+
+
+@every_method
+def test_every_method_says_where_it_is_from(name):
+    if methods[name].__module__.startswith("softclt."):
+        assert methods.tags(name)["paper"]

@@ -42,6 +42,7 @@ from softclt.validation import (
     check_range,
 )
 
+#: Tags: ``paper``, where it is from; ``classifier``, how it learns from few labels.
 methods: Registry[type["RepresentationLearner"]] = Registry("method")
 
 _AT_ONCE = 10**10  # numbers that a stack may keep for its backward pass, by our estimate

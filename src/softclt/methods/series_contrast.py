@@ -27,7 +27,7 @@ _MOST_STEPS = 10**6  # to which short series may be stretched
 EVEN = 64  # views have a multiple of so many steps, where series are long enough
 
 
-@methods.register("series-contrast")
+@methods.register("series-contrast", paper="this library")
 class SeriesContrast(TargetLearner):
     """Two random cuts of each series against those of all others, by soft assignments.
 

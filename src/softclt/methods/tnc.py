@@ -40,7 +40,7 @@ class Places(NamedTuple):
     far: Tensor
 
 
-@methods.register("tnc")
+@methods.register("tnc", paper="Tonekaboni et al., ICLR 2021")
 class TNC(TemporalLearner):
     """Windows of a series that belong to one neighbourhood, told from others; soft by default.
 

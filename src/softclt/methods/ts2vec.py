@@ -25,7 +25,7 @@ KEEP_PROBABILITY = 0.5  # of a step in a view
 DROPOUT = 0.1  # on the representation, in training
 
 
-@methods.register("ts2vec")
+@methods.register("ts2vec", paper="Yue et al., AAAI 2022")
 class TS2Vec(TargetLearner, SoftAtAllLevels):
     """Representations of time series by hierarchical contrast of two crops, soft by default.
 

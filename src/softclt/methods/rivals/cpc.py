@@ -19,7 +19,7 @@ from softclt.training import Batch, StepDraws, Stream
 from softclt.validation import check_range
 
 
-@methods.register("cpc", classifier="fine-tune")
+@methods.register("cpc", paper="van den Oord et al., 2018", classifier="fine-tune")
 class CPC(Rival):
     """The past of a series that predicts its future steps (van den Oord et al., 2018).
 

@@ -21,7 +21,7 @@ from softclt.validation import check_choice, check_range
 _CHANCES = 1 << 20  # values of a draw that stands for a number in [0, 1)
 
 
-@methods.register("tloss")
+@methods.register("tloss", paper="Franceschi et al., NeurIPS 2019")
 class TLoss(SoftLearner):
     """A part of a series that belongs to a longer part of it, and not to others (T-Loss).
 
