@@ -92,13 +92,13 @@ def draw(rows: Mapping[str, Sequence[float]], printed: float, path: Path) -> Non
     with style():
         figure = new_figure(width=6.3, height=2.3)
         axes = figure.subplots()
-        for y, values in enumerate(reversed(rows.values())):
+        for y, values in enumerate(reversed(list(rows.values()))):
             axes.plot(interval(values), [y, y], color=COLOURS[0], linewidth=2)
             axes.plot([statistics.fmean(values)], [y], "o", color=COLOURS[0])
         axes.axvline(0, color="0.6", linewidth=0.8)
         axes.axvline(printed, color=COLOURS[1], linewidth=1, linestyle="--")
         axes.text(printed, 0, " printed gain", color=COLOURS[1], va="center")
-        axes.set_yticks(range(len(rows)), [*reversed(rows)])
+        axes.set_yticks(range(len(rows)), [*rows][::-1])
         axes.set_xlabel("accuracy over hard in points, mean over data sets, 95 % interval")
         save_figure(figure, path)
 
