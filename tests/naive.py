@@ -1060,3 +1060,95 @@ def without_overlaps(hits):
         if not any(name == n and start < e and s < end for n, s, e in stay):
             stay.append((name, start, end))
     return stay
+
+
+def adf_p_value(x):
+    """Augmented Dickey-Fuller with a constant; lags by AIC on the steps that have the most of them.
+
+    The level's t-value comes from least squares; MacKinnon's surface turns it into a p-value.
+    """
+    most = min(math.ceil(12 * (len(x) / 100) ** 0.25), len(x) // 2 - 2)
+
+    def regression(lags, first):
+        rows = []
+        for t in range(first + 1, len(x)):
+            before = [x[t - k] - x[t - k - 1] for k in range(1, lags + 1)]
+            rows.append(([1.0, x[t - 1], *before], x[t] - x[t - 1]))
+        X, y = (np.array(part) for part in zip(*rows, strict=True))
+        beta = np.linalg.lstsq(X, y, rcond=None)[0]
+        return X, beta, sum((a - b) ** 2 for a, b in zip(y, X @ beta, strict=True))
+
+    def aic(lags):
+        X, _, left = regression(lags, most)
+        return len(X) * math.log(left / len(X)) + 2 * (2 + lags)
+
+    lags = min(range(most + 1), key=aic)
+    X, beta, left = regression(lags, lags)
+    spread = left / (len(X) - X.shape[1]) * np.linalg.inv(X.T @ X)[1, 1]
+    t = beta[1] / math.sqrt(spread)
+    if t <= -1.61:
+        z = 2.1659 + 1.4412 * t + 0.038269 * t**2
+    else:
+        z = 1.7339 + 0.93202 * t - 0.12745 * t**2 - 0.010368 * t**3
+    return 0.0 if t < -18.83 else 1.0 if t > 2.74 else (1 + math.erf(z / math.sqrt(2))) / 2
+
+
+def neighbourhood_loss(near, far, targets, unlabelled):
+    """Neighbours are positive; of the others, a share counts as positive: PU learning."""
+    total = 0.0
+    for i in range(len(near)):
+        own = [binary_cross_entropy(logit, 1) for logit in near[i]]
+        others = []
+        for logit, target in zip(far[i], targets[i], strict=True):
+            share = target + (1 - target) * unlabelled
+            positive, negative = (binary_cross_entropy(logit, kind) for kind in (1, 0))
+            others.append(share * positive + (1 - share) * negative)
+        total += (sum(own) / len(own) + sum(others) / len(others)) / 2
+    return total / len(near)
+
+
+def bidirectional_ends(x, read):
+    """What a recurrent network holds after reading a window to its end, and to its beginning."""
+    return [read(x), read(x[::-1])]
+
+
+def cosine_similarity(a, b):
+    return float(np.dot(a, b)) / math.sqrt(float(np.dot(a, a)) * float(np.dot(b, b)))
+
+
+def ascl_targets(z1, z2, temperature, neighbours):
+    """1 for the series itself; for others how near they are, times how sure that is."""
+    n, targets = len(z1), np.eye(len(z1))
+    for i in range(n):
+        others = [j for j in range(n) if j != i]
+        q = softmax([cosine_similarity(z1[i], z2[j]) / temperature for j in others])
+        entropy = -sum(p * math.log(p) for p in q)
+        sure = 1 - entropy / math.log(n - 1)
+        for j, p in zip(others, q, strict=True):
+            targets[i, j] = min(1.0, neighbours * sure * p)
+    return targets
+
+
+def nnclr_targets(rows, z1, z2, earlier, k):
+    """1 for those of the batch that are among the k nearest of batch and queue together."""
+    targets = np.eye(len(rows))
+    for i, row in enumerate(rows):
+        batch = {j: cosine_similarity(z1[i], z2[j]) for j, other in enumerate(rows) if other != row}
+        queue = [cosine_similarity(z1[i], vector) for other, vector in earlier if other != row]
+        nearest = sorted([*batch.values(), *queue], reverse=True)[:k]
+        for j, similarity in batch.items():
+            if similarity >= nearest[-1]:
+                targets[i, j] = 1.0
+    return targets
+
+
+def triplet_loss(anchor, near, far, weights):
+    """- log sigma(a . p) - mean over others j of the cross-entropy of a . n_j with its target."""
+    n, total = len(anchor), 0.0
+    for i in range(n):
+        total += binary_cross_entropy(float(np.dot(anchor[i], near[i])), 1)
+        others = [j for j in range(n) if j != i]
+        for j in others:
+            logit = float(np.dot(anchor[i], far[j]))
+            total += binary_cross_entropy(logit, weights[i][j]) / len(others)
+    return total / n

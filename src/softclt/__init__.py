@@ -20,6 +20,7 @@ _HOMES = {
     "SoftContrastiveLoss": "softclt.losses",
     "SoftInstanceLoss": "softclt.losses",
     "SoftTemporalLoss": "softclt.losses",
+    "TNC": "softclt.methods",
     "TS2Vec": "softclt.methods",
     "TSTCC": "softclt.methods",
     "export_onnx": "softclt.export",
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from softclt.losses import SoftInstanceLoss as SoftInstanceLoss
     from softclt.losses import SoftTemporalLoss as SoftTemporalLoss
     from softclt.methods import CATCC as CATCC
+    from softclt.methods import TNC as TNC
     from softclt.methods import TSTCC as TSTCC
     from softclt.methods import CoST as CoST
     from softclt.methods import EmbeddingEnsemble as EmbeddingEnsemble

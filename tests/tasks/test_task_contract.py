@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone
 
 from softclt import TS2Vec, evaluate
-from softclt.data import AnomalyData, AnomalySeries, Dataset, waves
+from softclt.data import AnomalyData, AnomalySeries, Dataset, simulated_states, waves
 from softclt.tasks import tasks
 
 MODEL = TS2Vec(output_dims=8, hidden_dims=4, depth=2, max_iter=1, tau_instance=None)
@@ -35,6 +35,7 @@ CASES = {
         lambda: waves(n_per_class=8, length=24, random_state=1),
         {"source": "synthetic/waves", "mode": "probe"},
     ),
+    "windows": (lambda: simulated_states(6, 200, segment=20), {"window": 20}),
 }
 
 

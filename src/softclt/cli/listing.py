@@ -17,6 +17,7 @@ class What(StrEnum):
     methods = "methods"
     distances = "distances"
     assignments = "assignments"
+    providers = "providers"
     schedules = "schedules"
     tasks = "tasks"
     probes = "probes"
@@ -33,6 +34,7 @@ _REGISTRIES = {  # the others are tables of another kind
     What.methods: "softclt.methods",
     What.distances: "softclt.distances",
     What.assignments: "softclt.assignments",
+    What.providers: "softclt.methods.providers",
     What.schedules: "softclt.training.schedules",
     What.tasks: "softclt.tasks",
     What.probes: "softclt.probes",
@@ -100,7 +102,35 @@ def _entries(kind: What) -> dict[str, str]:
 
         return shipped_suites()
     registry = _registry(kind)
-    return {name: _first_line(registry[name]) for name in registry.names()}
+    found = {name: _first_line(registry[name]) for name in registry.names()}
+    if kind is What.methods:
+        return {name: about + _in_brackets(name, about) for name, about in found.items()}
+    return found
+
+
+def _in_brackets(method: str, about: str) -> str:
+    """What its first line leaves out: where it is from, what can be soft, if it needs labels."""
+    tags = _tags(What.methods, method)
+    paper = tags.get("paper", "")
+    soft = f"soft: {' and '.join(tags['soft'])}" if tags["soft"] else ""
+    parts = ["" if paper in about else paper, soft, "needs labels" if tags["needs_labels"] else ""]
+    return f" [{'; '.join(part for part in parts if part)}]" if any(parts) else ""
+
+
+_SOFT = {"tau_instance": "series", "tau_temporal": "time"}  # what a parameter says can be soft
+
+
+def _of_method(kind: Any) -> dict[str, Any]:
+    """What follows from a method's parameters and tags."""
+    from sklearn.utils import get_tags
+
+    model = kind()
+    params = model.get_params(deep=False)
+    return {
+        "soft": [what for name, what in _SOFT.items() if name in params],
+        "needs_labels": bool(get_tags(model).target_tags.required),
+        "targets": "targets" in params,
+    }
 
 
 def _tags(kind: What, name: str) -> dict[str, Any]:
@@ -114,11 +144,12 @@ def _tags(kind: What, name: str) -> dict[str, Any]:
     if kind not in _REGISTRIES:
         return {}
     tags = _registry(kind).tags(name).items()
-    return {
+    plain = {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in tags
         if isinstance(value, (bool, int, float, str, list, tuple))
     }
+    return plain | _of_method(_registry(kind)[name]) if kind is What.methods else plain
 
 
 def _methods_of_presets() -> dict[str, list[str]]:

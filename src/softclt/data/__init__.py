@@ -38,6 +38,8 @@ from softclt.data.labels import encode_labels as encode_labels
 from softclt.data.sources import ChannelSets as ChannelSets
 from softclt.data.sources import SeriesSource as SeriesSource
 from softclt.data.sources import open_series as open_series
+from softclt.data.states import StateData as StateData
+from softclt.data.states import simulated_states as simulated_states
 from softclt.data.synthetic import ragged as ragged
 from softclt.data.synthetic import waves as waves
 from softclt.data.tables import from_frame as from_frame

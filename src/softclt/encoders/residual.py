@@ -10,6 +10,7 @@ from softclt.encoders.encoder import Encoder, EncoderWithHeads, Piece
 
 _STEM = 7  # steps that the first convolution sees
 _BLOCKS = ((1, 2), (1, 2, 4), (1, 2, 4))  # dilations of the blocks of each stage
+PROJECTED = 128  # numbers of the head's output
 _STRIDE = 2  # by which each stage has fewer steps than what comes in
 
 
@@ -165,7 +166,7 @@ class ProjectedEncoder(EncoderWithHeads[ResidualEncoder]):
         size: Of its output.
     """
 
-    def __init__(self, encoder: ResidualEncoder, hidden: int = 256, size: int = 128) -> None:
+    def __init__(self, encoder: ResidualEncoder, hidden: int = 256, size: int = PROJECTED) -> None:
         super().__init__(encoder)
         width = encoder.output_dims
         self.head = nn.Sequential(nn.Linear(2 * width, hidden), nn.GELU(), nn.Linear(hidden, size))

@@ -187,6 +187,16 @@ class Graph:
             self.done[key] = Value(self, name, inputs[0].dtype if dtype is None else dtype)
         return self.done[key]
 
+    def second(
+        self, kind: str, *inputs: Value, dtype: DTypeLike = None, **attributes: Any
+    ) -> Value:
+        """The second output of a node, of the type of its first input unless another is given."""
+        from onnx import helper
+
+        names, name = [value.name for value in inputs], f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, names, ["", name], **attributes))
+        return Value(self, name, inputs[0].dtype if dtype is None else dtype)
+
     def shape(self, *lengths: Value | int) -> Value:
         """Whole numbers and arrays of one, as one array."""
         numbers = [length for length in lengths if not isinstance(length, Value)]

@@ -8,9 +8,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softclt.encoders import CoSTEncoder, DilatedEncoder, Encoder, ForeignEncoder, TCCEncoder
+from softclt.encoders import (
+    CoSTEncoder,
+    DilatedEncoder,
+    Encoder,
+    ForeignEncoder,
+    TCCEncoder,
+    WindowEncoder,
+)
 from softclt.encoders.cost import FourierLayer
 from softclt.encoders.encoder import EncoderWithHeads
+from softclt.encoders.recurrent import Recurrent
 from softclt.encoders.tcc import EPS
 from softclt.export.foreign import written_by_torch
 from softclt.export.graph import ExportError, Graph, Value
@@ -118,6 +126,27 @@ def _(encoder: TCCEncoder, seen: Seen, every: bool) -> list[Value]:
 
 
 @blocks.register
+def _(encoder: WindowEncoder, seen: Seen, every: bool) -> list[Value]:
+    graph, x, n, t = seen.graph, seen.x, seen.x.size(0), seen.x.size(2)
+    size = t.at_most(encoder.window)
+    steps = graph.count_up(t).expand(n, 1, 1)  # (N, 1, T)
+    lengths = t.expand(n, 1, 1)
+    if encoder.mask_padding:
+        lengths = (seen.observed.cast(np.int64) * (steps + 1)).max(2)
+    n_windows = (t + size - 1) // size
+    starts = graph.count_up(n_windows) * size  # (K,)
+    starts = starts.at_most((lengths - size).at_least(0)).reshape(n, n_windows, 1)  # (N, K, 1)
+    places = (starts + graph.count_up(size)).reshape(n, 1, -1)  # (N, 1, K W)
+    windows = x.pick(places.expand(1, seen.n_channels, 1), 2)
+    windows = windows.reshape(n, seen.n_channels, n_windows, size).swap(3, 0, 2, 1)
+    windows = windows.reshape(size, -1, seen.n_channels)  # (W, N K, D)
+    own = (lengths - starts).at_most(size).at_least(1).reshape(-1).cast(np.int32)
+    held = _held_at_the_ends(windows, own, [encoder.forwards, encoder.backwards])
+    z = held.reshape(n, n_windows, -1).swap(0, 2, 1)  # (N, 2H, K)
+    return [_dense(z, encoder.out).pick((steps // size).expand(1, encoder.output_dims, 1), 2)]
+
+
+@blocks.register
 def _(encoder: ForeignEncoder, seen: Seen, every: bool) -> list[Value]:
     return [written_by_torch(encoder.module, seen.x, seen.n_channels).swap(0, 2, 1)]
 
@@ -150,6 +179,38 @@ def _convolved(x: Value, layer: Any) -> Value:
     weight = array(layer.weight[0].permute(2, 1, 0))  # (n_out, n_in, taps)
     d = layer.dilation
     return conv(x, weight, array(layer.bias[0]), dilations=[d], pads=[d, d])
+
+
+def _held_at_the_ends(x: Value, lengths: Value, units: list[Recurrent]) -> Value:
+    """What recurrent units hold of ``(W, S, D)`` after reading it forwards and backwards.
+
+    ``(S, 2H)``. ONNX has the gates in another order than torch: update before reset.
+    """
+
+    def gates(weight: Tensor) -> Tensor:
+        reset, update, new = weight.chunk(3)
+        return torch.cat([update, reset, new])
+
+    with torch.no_grad():
+        parts = [
+            torch.stack([gates(one.seen[0]) for one in units]),
+            torch.stack([gates(one.kept[0]) for one in units]),
+            torch.stack(
+                [torch.cat([gates(one.seen_bias[0]), gates(one.kept_bias[0])]) for one in units]
+            ),
+        ]
+    size = units[0].kept.shape[-1]
+    constants = [x.graph.constant(array(part), np.float32) for part in parts]
+    held = x.graph.second(
+        "GRU",
+        x,
+        *constants,
+        lengths,
+        hidden_size=size,
+        direction="bidirectional",
+        linear_before_reset=1,
+    )  # (2, S, H)
+    return held.swap(1, 0, 2).reshape(-1, 2 * size)
 
 
 def _normed(x: Value, norm: Any) -> Value:

@@ -16,6 +16,8 @@ from softclt.methods.rivals import FixMatch as FixMatch
 from softclt.methods.rivals import MeanTeacher as MeanTeacher
 from softclt.methods.rivals import SemiTime as SemiTime
 from softclt.methods.rivals import SimCLR as SimCLR
+from softclt.methods.rivals import TLoss as TLoss
 from softclt.methods.series_contrast import SeriesContrast as SeriesContrast
+from softclt.methods.tnc import TNC as TNC
 from softclt.methods.ts2vec import TS2Vec as TS2Vec
 from softclt.methods.tstcc import TSTCC as TSTCC

@@ -53,7 +53,7 @@ PHASES = ("self-supervised", "fine-tune", "class-aware", "classifier")
 PREDICTION_SHARE, CONTRAST_SHARE = 0.01, 0.1  # of CA-TCC's losses in the class-aware phase
 
 
-@methods.register("catcc")
+@methods.register("catcc", paper="Eldele et al., TPAMI 2023")
 class CATCC(LabelLearner, TSTCC):
     """TS-TCC that learns classes from a few labels, and then contrasts classes instead of series.
 

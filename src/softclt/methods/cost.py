@@ -24,7 +24,7 @@ EPS = 1e-6  # keeps amplitudes and phases differentiable where a frequency is ab
 MOMENTUM, WEIGHT_DECAY = 0.9, 1e-4  # of SGD
 
 
-@methods.register("cost")
+@methods.register("cost", paper="Woo et al., ICLR 2022")
 class CoST(SoftInTimeLearner):
     """Trend and season side by side, by contrast in time and in frequency; soft by default.
 

@@ -42,6 +42,7 @@ from softclt.validation import (
     check_range,
 )
 
+#: Tags: ``paper``, where it is from; ``classifier``, how it learns from few labels.
 methods: Registry[type["RepresentationLearner"]] = Registry("method")
 
 _AT_ONCE = 10**10  # numbers that a stack may keep for its backward pass, by our estimate
@@ -165,6 +166,13 @@ class RepresentationLearner(Embedder):
         """What decides the shapes of a step on series of a length."""
         return length
 
+    def _about(self, x: Tensor) -> Tensor | None:
+        """What the loss has to know of each of all series ``(N, D, T)``, found once: ``(N, ...)``.
+
+        It comes as ``batch.about``. Series that are read batch by batch have none.
+        """
+        return None
+
     def _stack_size(self, x: Tensor) -> int:
         """Models that may take their steps together on the data set x."""
         if x.device.type != "cuda":  # a CPU is busy with one
@@ -203,7 +211,7 @@ class RepresentationLearner(Embedder):
         Args:
             X: ``(N, D, T)``, ``(N, T)``, or a list of ``(D, T_i)`` or ``(T_i,)``; NaN is missing.
                 What `softclt.data.open_series` gives, and large mapped arrays, are not loaded.
-            y: Ignored; here for pipelines.
+            y: Ignored, here for pipelines; but ``targets="labels"`` looks at them.
             distances: Raw distances ``(N, N)`` between the series, or the folder that ``softclt
                 distances`` made, to save computing them again, e.g. over a grid of taus. Ignored
                 when tau_instance is None; refused when distance_mode is lazy, which would not look
@@ -366,6 +374,9 @@ class RepresentationLearner(Embedder):
 
     def _is_soft_between_series(self) -> bool:
         return self._instance_weights(torch.zeros(1, 1)) is not None
+
+    def _needs_labels(self) -> bool:
+        return False
 
     def _needs_distances(self) -> bool:
         return self._is_soft_between_series()

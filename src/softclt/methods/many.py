@@ -50,6 +50,14 @@ if TYPE_CHECKING:
 
 Model = TypeVar("Model", bound="RepresentationLearner")
 
+# Parameters that came after the first checkpoints, and what says that they have no effect.
+LATER_PARAMETERS = {
+    "neighbours": 0,
+    "targets": "distances",
+    "target_params": None,
+    "queue_size": 64,
+}
+
 
 def fit_many(
     models: Iterable[Model],
@@ -73,7 +81,7 @@ def fit_many(
     Args:
         models: Fitted in place.
         X: See ``fit``; or a `softclt.data.Corpus`.
-        y: Ignored; here for pipelines.
+        y: See ``fit``.
         distances: See ``fit``.
         times: See ``fit``. Where they are uneven, models are trained one after the other.
         checkpoint: Folder; see ``fit``. Stacks that are done are not trained again.
@@ -101,6 +109,7 @@ def fit_many(
     with ExitStack() as locks:
         call = _Call(
             X=X,
+            y=y,
             distances=distances,
             times=times,
             files=files,
@@ -126,6 +135,7 @@ class _Call:
     """What is asked for, and what all groups of models share."""
 
     X: Any
+    y: Any
     distances: Any
     times: Any
     files: Iterator[Path | None]
@@ -234,7 +244,23 @@ def _course(
         rows=neighbour_rows(lead, between, call.X),
         repeats=lead._repeats,
         times=seen.times,
+        about=None if seen.feed is not None else lead._about(x),
+        labels=_labels(lead, call.y, x) if lead._needs_labels() else None,
     )
+
+
+def _labels(lead: Model, y: Any, x: torch.Tensor) -> torch.Tensor:
+    """Class numbers of the series x, -1 where unknown."""
+    if y is None:
+        raise ValueError(f"{type(lead).__name__} learns from labels here; give them to fit as y")
+    if len(y) != len(x):
+        raise ValueError(
+            f"y has a label for each of {len(y)} series, but these are cut into {len(x)} sections "
+            f"or read batch by batch; set max_train_length above their length, or give an array"
+        )
+    classes, numbers = np.unique(np.asarray(y), return_inverse=True)
+    unknown = np.asarray(y) == -1 if classes.dtype.kind in "iuf" else np.zeros(len(y), bool)
+    return torch.as_tensor(np.where(unknown, -1, numbers), device=x.device)
 
 
 def _train(
@@ -314,8 +340,9 @@ def _run(
             params.pop(name, None)
         if (encoder := params.pop("encoder", None)) is not None:
             params["encoder"] = settings_key(encoder)
-        if params.get("neighbours") == 0:  # as before there was this parameter
-            del params["neighbours"]
+        for name, without in LATER_PARAMETERS.items():  # as before there were these
+            if params.get(name) == without:
+                del params[name]
         own.append({"method": type(model).__qualname__, "seed": seed, **params})
     by_time = {} if times is None else {"times": fingerprint(times.cpu().numpy())}
     return by_time | {

@@ -68,7 +68,7 @@ class _Start:
         return cls(asked, weights.name, weights.digest, *own, tensors)
 
 
-@methods.register("pretrained")
+@methods.register("pretrained", paper="this library")
 class Pretrained(SeriesContrast):
     """A trained encoder, frozen: ``fit`` looks at the series and changes nothing.
 

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from softclt.data.preparation import Scale, as_float32, filled, resampled, standardised
 from softclt.data.sources import left_on_disk
 from softclt.encoders import Encoder
-from softclt.encoders.residual import ProjectedEncoder, ResidualEncoder
+from softclt.encoders.residual import PROJECTED, ProjectedEncoder, ResidualEncoder
 from softclt.losses.contextual import nt_xent
 from softclt.methods.learner import methods
+from softclt.methods.providers import TargetLearner
 from softclt.methods.signature import with_parameters_of
-from softclt.methods.soft import SoftLearner
 from softclt.training import Batch, StepDraws, Stream
 from softclt.training import views as augment
 from softclt.training.randomness import numpy_generator
@@ -27,8 +27,8 @@ _MOST_STEPS = 10**6  # to which short series may be stretched
 EVEN = 64  # views have a multiple of so many steps, where series are long enough
 
 
-@methods.register("series-contrast")
-class SeriesContrast(SoftLearner):
+@methods.register("series-contrast", paper="this library")
+class SeriesContrast(TargetLearner):
     """Two random cuts of each series against those of all others, by soft assignments.
 
     Each channel of each series is standardised by itself and brought to ``length`` steps; missing
@@ -58,7 +58,7 @@ class SeriesContrast(SoftLearner):
     _averages = False
 
     @with_parameters_of(
-        SoftLearner,
+        TargetLearner,
         tau_instance=16.0,
         instance_assignment="plateau",
         distance_normalize="local",
@@ -105,7 +105,7 @@ class SeriesContrast(SoftLearner):
             check_range(getattr(self, name), name, 0)
 
     def _build(self, n_channels: int) -> Encoder:
-        return ProjectedEncoder(ResidualEncoder(self._width()))
+        return self._with_queue(ProjectedEncoder(ResidualEncoder(self._width())), PROJECTED)
 
     def _width(self) -> int:
         return self.width
@@ -230,4 +230,5 @@ class SeriesContrast(SoftLearner):
             views.append(augment.standardised(cut))
         both = network.project(torch.cat(views)).float()
         one, two = both[None].chunk(2, dim=1)
-        return nt_xent(one, two, self.temperature, batch.weights, batch.group)
+        targets = self._targets(module, batch, one, two)
+        return nt_xent(one, two, self.temperature, targets, batch.group)

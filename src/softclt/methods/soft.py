@@ -82,32 +82,29 @@ class SoftLearner(RepresentationLearner):
         return instance_weights(distances, self.tau_instance, self.alpha, self.instance_assignment)
 
 
-class SoftInTimeLearner(SoftLearner):
-    """Soft assignments between the steps of a series as well: they come as ``batch.temporal``.
+class TemporalLearner(RepresentationLearner):
+    """Soft assignments between the steps of a series: they come as ``batch.temporal``.
 
     Args:
         tau_temporal: Sharpness of the soft assignment between steps; None is hard.
         temporal_assignment: sigmoid, gaussian, laplacian, linear, neighbor or hard.
-        normalize_weights: Divide the weights of each anchor by their sum.
         weight_cut: Temporal weights below it become 0.
     """
 
     _differing = frozenset(["tau_temporal", "temporal_assignment", "weight_cut"])
 
-    @with_parameters_of(SoftLearner)
+    @with_parameters_of(RepresentationLearner)
     def __init__(
         self,
         *,
         tau_temporal: float | None = 1.0,
         temporal_assignment: str = "sigmoid",
-        normalize_weights: bool = False,
         weight_cut: float = 0.0,
         **parameters: Any,
     ) -> None:
         super().__init__(**parameters)
         self.tau_temporal = tau_temporal
         self.temporal_assignment = temporal_assignment
-        self.normalize_weights = normalize_weights
         self.weight_cut = weight_cut
 
     def _check_parameters(self) -> None:
@@ -125,6 +122,19 @@ class SoftInTimeLearner(SoftLearner):
     def _temporal_weights(self, z: Tensor) -> TemporalWeights | None:
         weights: TemporalWeights | None = TemporalPolicy(*self._in_time())(z)
         return weights
+
+
+class SoftInTimeLearner(TemporalLearner, SoftLearner):
+    """Soft assignments both between series and between the steps of a series.
+
+    Args:
+        normalize_weights: Divide the weights of each anchor by their sum.
+    """
+
+    @with_parameters_of(TemporalLearner, SoftLearner)
+    def __init__(self, *, normalize_weights: bool = False, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self.normalize_weights = normalize_weights
 
 
 class SoftAtAllLevels(SoftInTimeLearner):

@@ -9,9 +9,12 @@ from softclt.assignments import weights_by_time
 from softclt.encoders import DilatedEncoder, Encoder, ForeignEncoder, Piece
 from softclt.encoders.dilated import MOST_BLOCKS
 from softclt.encoders.stacked import can_stack
+from softclt.encoders.tcc import Features
 from softclt.losses import functional
 from softclt.losses.by_time import hierarchical_loss_by_time
 from softclt.methods.learner import methods
+from softclt.methods.providers import TargetLearner
+from softclt.methods.rivals.networks import pooled
 from softclt.methods.signature import with_parameters_of
 from softclt.methods.soft import SoftAtAllLevels
 from softclt.training import Batch, StepDraws, Stream
@@ -22,8 +25,8 @@ KEEP_PROBABILITY = 0.5  # of a step in a view
 DROPOUT = 0.1  # on the representation, in training
 
 
-@methods.register("ts2vec")
-class TS2Vec(SoftAtAllLevels):
+@methods.register("ts2vec", paper="Yue et al., AAAI 2022")
+class TS2Vec(TargetLearner, SoftAtAllLevels):
     """Representations of time series by hierarchical contrast of two crops, soft by default.
 
     ``tau_instance=None, tau_temporal=None`` is the original TS2Vec.
@@ -60,7 +63,7 @@ class TS2Vec(SoftAtAllLevels):
     _stacks = True
     _differing = frozenset(["lr", "lr_schedule"])
 
-    @with_parameters_of(SoftAtAllLevels)
+    @with_parameters_of(SoftAtAllLevels, TargetLearner)
     def __init__(
         self,
         *,
@@ -89,14 +92,18 @@ class TS2Vec(SoftAtAllLevels):
 
     def _build(self, n_channels: int) -> Encoder:
         if self.encoder is not None:
-            return ForeignEncoder(self.encoder, n_channels, self.mask_padding)
-        return DilatedEncoder(
+            foreign = ForeignEncoder(self.encoder, n_channels, self.mask_padding)
+            return self._with_queue(foreign, foreign.output_dims)
+        own = DilatedEncoder(
             n_channels, self.output_dims, self.hidden_dims, self.depth, self.mask_padding
         )
+        return self._with_queue(own, self.output_dims)
 
     def _stack_size(self, x: Tensor) -> int:
         size = super()._stack_size(x)
-        if size == 1 or self.encoder is None or can_stack(self.encoder, x.shape[1], x.device):
+        if size == 1 or self.encoder is None:
+            return size
+        if not self._has_queue() and can_stack(self.encoder, x.shape[1], x.device):
             return size
         return 1
 
@@ -128,6 +135,10 @@ class TS2Vec(SoftAtAllLevels):
         mask = None
         if batch.mask is not None and self.mask_padding:
             mask = ~views[1][..., : crop.overlap].isnan().any(dim=-2)
+        targets = batch.weights
+        if self.targets != "distances":
+            whole = (pooled(Features(view, mask), "max") for view in (left, right))  # (R, B, M)
+            targets = self._targets(module, batch, *whole)
         if batch.times is not None:
             times = augment.overlapping_crops(batch.times[..., None, :], crop, offsets)[1]
             return hierarchical_loss_by_time(
@@ -135,7 +146,7 @@ class TS2Vec(SoftAtAllLevels):
                 right,
                 times[..., 0, : crop.overlap],
                 self._weights_by_time,
-                batch.weights,
+                targets,
                 batch.lam,
                 mask,
                 self.normalize_weights,
@@ -143,7 +154,7 @@ class TS2Vec(SoftAtAllLevels):
         return functional.hierarchical_loss(
             left,
             right,
-            batch.weights,
+            targets,
             batch.temporal,
             batch.lam,
             mask,

@@ -119,7 +119,7 @@ class TCCLearner(RepresentationLearner):
         )
 
 
-@methods.register("tstcc", classifier="fine-tune")
+@methods.register("tstcc", paper="Eldele et al., IJCAI 2021", classifier="fine-tune")
 class TSTCC(TCCLearner, SoftAtAllLevels):
     """Two views that predict each other's future, with soft contrastive losses on every block.
 

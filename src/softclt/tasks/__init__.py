@@ -6,6 +6,7 @@ from softclt.tasks import classification as classification
 from softclt.tasks import forecasting as forecasting
 from softclt.tasks import semi_supervised as semi_supervised
 from softclt.tasks import transfer as transfer
+from softclt.tasks import windows as windows
 from softclt.tasks.evaluation import Outcome as Outcome
 from softclt.tasks.evaluation import Reading as Reading
 from softclt.tasks.evaluation import evaluate as evaluate

@@ -33,6 +33,7 @@ class Batch:
         times: Of the steps, in usual gaps, ``(R, B, T)``; None where these are all equal.
         labels: Class numbers of the series, ``(R, B)``, -1 where unknown; None where no phase of
             the method looks at classes.
+        about: What the method has found out about each series beforehand, ``(R, B, ...)``.
     """
 
     x: Tensor
@@ -45,6 +46,7 @@ class Batch:
     group: Group
     times: Tensor | None = None
     labels: Tensor | None = None
+    about: Tensor | None = None
 
 
 class Objective(Protocol):
@@ -76,6 +78,7 @@ class Course:
         times: Of the steps of x, ``(N, T)``; see `Batch`.
         labels: Class numbers of x on its device, ``(N,)`` or for each model ``(R, N)``; see
             `Batch`.
+        about: What the method has found out about each of x beforehand, ``(N, ...)``; see `Batch`.
         rows: Chooses the rows of a batch from seed, step and size; None: every series in turn.
         apart: Whether each model has series of its own: x then is all of theirs, those of one model
             behind those of another, as many of each; ``labels`` are, too.
@@ -97,6 +100,7 @@ class Course:
     repeats: bool = False
     times: Tensor | None = None
     labels: Tensor | None = None
+    about: Tensor | None = None
     rows: Callable[[int, int, int], Ints] | None = None
     apart: bool = False
 

@@ -253,6 +253,7 @@ class _Stepper:
         if x is None:
             x, mask = course.x[index], None if mask is None else mask[index]
         times = None if course.times is None else course.times[index]
+        about = None if course.about is None else course.about[index]
         labels = course.labels
         if labels is not None:
             labels = labels.expand(len(index), -1).gather(1, index)
@@ -276,6 +277,7 @@ class _Stepper:
             group=course.group,
             times=times,
             labels=labels,
+            about=about,
         )
 
     @torch.no_grad()

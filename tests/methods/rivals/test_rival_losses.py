@@ -11,6 +11,7 @@ from softclt.methods.rivals.losses import (
     ramp_up,
     recognition_loss,
     relation_loss,
+    triplet_loss,
 )
 
 
@@ -84,3 +85,19 @@ def test_a_ramp_rises_from_almost_nothing_to_one_and_stays():
     assert rise == sorted(rise)
     assert rise[-2:] == [1.0, 1.0]
     assert ramp_up(torch.tensor(3), 0).item() == 1.0
+
+
+def test_triplets_are_those_of_plain_loops_and_a_single_series_has_no_negative(rng):
+    anchor, near, far = (torch.tensor(rng.normal(size=(2, 5, 3))) for _ in range(3))
+    weights = torch.tensor(rng.uniform(size=(2, 5, 5)))
+    for targets in (weights, None):
+        own = torch.zeros(2, 5, 5) if targets is None else targets
+        found = triplet_loss(anchor, near, far, targets)
+        torch.testing.assert_close(found, each(naive.triplet_loss, anchor, near, far, own))
+    alone = triplet_loss(anchor[:, :1], near[:, :1], far[:, :1], None)
+    torch.testing.assert_close(alone, -(anchor * near)[:, 0].sum(dim=-1).sigmoid().log())
+
+
+def test_an_undecided_encoder_has_twice_the_loss_of_a_coin():
+    zero = torch.zeros(1, 4, 3)
+    assert triplet_loss(zero, zero, zero, None).item() == pytest.approx(2 * np.log(2))

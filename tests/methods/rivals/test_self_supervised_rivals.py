@@ -3,9 +3,10 @@ import pytest
 import torch
 
 from softclt import fit_many
+from softclt.encoders.recurrent import Recurrent
 from softclt.encoders.tcc import Features
-from softclt.methods import CPC, SSLECG, SimCLR
-from softclt.methods.rivals.cpc import Prediction, Recurrent
+from softclt.methods import CPC, SSLECG, SimCLR, TLoss
+from softclt.methods.rivals.cpc import Prediction
 from softclt.methods.rivals.ssl_ecg import (
     FLIPPED,
     NEGATED,
@@ -21,6 +22,7 @@ from softclt.training import StepDraws
 from softclt.training.randomness import stream_keys
 
 SMALL = {"widths": (4, 8), "max_iter": 30, "lr": 1e-2, "random_state": 0}
+SMALL_TLOSS = {"output_dims": 8, "hidden_dims": 4, "depth": 3, "random_state": 0}
 
 # So that no two series are at distance 0; and few steps, over which rounding stays small.
 RAW = {"distance": "euclidean", "distance_normalize": "max", "max_iter": 5}
@@ -146,3 +148,48 @@ def test_warped_series_keep_their_ends_and_their_order():
     torch.testing.assert_close(out[:, 10:, :, 59], x[:, 10:, :, 59])
     assert (out[:, :10].diff() > 0).all()
     assert (out - x).nan_to_num().abs().amax(dim=-1).min() > 1e-4
+
+
+def test_a_part_of_the_anchor_comes_to_lie_nearer_than_parts_of_others(walks):
+    losses = TLoss(**SMALL_TLOSS, max_iter=60, lr=1e-2).fit(walks).history_["loss"]
+    assert np.mean(losses[-20:]) < np.mean(losses[:20])
+
+
+def test_soft_targets_change_what_tloss_learns_and_sharp_ones_do_not(walks):
+    hard, soft, sharp = (
+        TLoss(**SMALL_TLOSS | RAW, tau_instance=tau).fit(walks).transform(walks)
+        for tau in (None, 5.0, 1e6)
+    )
+    assert np.abs(soft - hard).max() > 1e-4
+    np.testing.assert_allclose(sharp, hard, atol=1e-5)
+
+
+def test_a_positive_lies_in_its_anchor_and_every_part_in_its_series(walks, monkeypatch):
+    from softclt.training import views as augment
+
+    taken, real = [], augment.take_steps
+
+    def take(x, starts, length):
+        taken.append((starts, length))
+        return real(x, starts, length)
+
+    monkeypatch.setattr(augment, "take_steps", take)
+    TLoss(**SMALL_TLOSS, max_iter=16).fit(walks)
+    for (anchor, long), (others, short) in zip(taken[::2], taken[1::2], strict=True):
+        positive, negative = others.chunk(2, dim=1)
+        assert (anchor <= positive).all()
+        assert (positive + short <= anchor + long).all()
+        for starts, length in ((anchor, long), (negative, short)):
+            assert 0 <= starts.min() <= starts.max() <= 40 - length
+
+
+@pytest.mark.slow
+def test_a_stack_of_tloss_is_what_each_is_alone(walks, monkeypatch):
+    monkeypatch.setattr(TLoss, "_stack_size", lambda self, x: 100)
+    shared = SMALL_TLOSS | RAW | {"precision": "float64"}
+    own = [{}, {"random_state": 1}, {"tau_instance": 5.0}]
+    together = fit_many([TLoss(**shared | one) for one in own], walks)
+    for model, one in zip(together, own, strict=True):
+        assert model.history_["trained_together"] == 3
+        alone = TLoss(**shared | one).fit(walks)
+        np.testing.assert_allclose(model.history_["loss"], alone.history_["loss"], rtol=1e-6)

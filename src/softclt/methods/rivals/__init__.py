@@ -6,3 +6,4 @@ from softclt.methods.rivals.mean_teacher import MeanTeacher as MeanTeacher
 from softclt.methods.rivals.semitime import SemiTime as SemiTime
 from softclt.methods.rivals.simclr import SimCLR as SimCLR
 from softclt.methods.rivals.ssl_ecg import SSLECG as SSLECG
+from softclt.methods.rivals.tloss import TLoss as TLoss

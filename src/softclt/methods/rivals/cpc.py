@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from softclt.encoders import Encoder, TCCEncoder
-from softclt.encoders.stacked import Linear, uniform_parameter
+from softclt.encoders.recurrent import Recurrent
+from softclt.encoders.stacked import Linear
 from softclt.encoders.tcc import Features
 from softclt.losses.contextual import future_contrast
 from softclt.methods.learner import methods
@@ -18,7 +19,7 @@ from softclt.training import Batch, StepDraws, Stream
 from softclt.validation import check_range
 
 
-@methods.register("cpc", classifier="fine-tune")
+@methods.register("cpc", paper="van den Oord et al., 2018", classifier="fine-tune")
 class CPC(Rival):
     """The past of a series that predicts its future steps (van den Oord et al., 2018).
 
@@ -76,30 +77,6 @@ class Ahead(NamedTuple):
     future: Tensor
     predicted: Tensor
     real: Tensor | None
-
-
-class Recurrent(nn.Module):
-    """A layer of gated recurrent units, in each of R networks."""
-
-    def __init__(self, n_in: int, n_out: int) -> None:
-        super().__init__()
-        self.seen = uniform_parameter((1, 3 * n_out, n_in), n_out)
-        self.kept = uniform_parameter((1, 3 * n_out, n_out), n_out)
-        self.seen_bias = uniform_parameter((1, 3 * n_out), n_out)
-        self.kept_bias = uniform_parameter((1, 3 * n_out), n_out)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """From ``(R, B, T, n_in)`` to what it holds after each step, ``(R, B, T, n_out)``."""
-        r, b = x.shape[:2]
-        before = self.kept.new_zeros(1, b, self.kept.shape[-1])
-        parts = self.seen, self.kept, self.seen_bias, self.kept_bias
-        with torch.autocast(x.device.type, enabled=False):
-            x = x.to(self.kept.dtype)
-            outputs = [
-                torch.gru(x[i], before, [p[i] for p in parts], True, 1, 0.0, True, False, True)[0]
-                for i in range(r)
-            ]
-        return torch.stack(outputs)
 
 
 class Prediction(nn.Module):

@@ -14,7 +14,7 @@ from softclt.training import Batch, StepDraws
 from softclt.validation import check_range
 
 
-@methods.register("fixmatch")
+@methods.register("fixmatch", paper="Sohn et al., NeurIPS 2020")
 class FixMatch(TaughtRival):
     """Sure answers on weak views are labels of strong ones (Sohn et al., NeurIPS 2020).
 

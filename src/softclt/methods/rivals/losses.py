@@ -56,6 +56,27 @@ def recognition_loss(logits: Tensor, kinds: Tensor) -> Tensor:
     return _binary(logits, F.one_hot(kinds, logits.shape[-1])).mean(dim=(-2, -1))
 
 
+def triplet_loss(anchor: Tensor, near: Tensor, far: Tensor, weights: Tensor | None) -> Tensor:
+    """Logistic losses of scalar products, of T-Loss: the mean over anchors, ``(R,)``.
+
+    An anchor's positive counts as much as the mean of its negatives, the ``far`` of all others.
+
+    Args:
+        anchor, near, far: Vectors of parts of each series, ``(R, B, M)``.
+        weights: Targets of the negatives ``(R, B, B)``, ones on the diagonal; None: 0.
+    """
+    anchor, near, far = _full(anchor), _full(near), _full(far)
+    own = (anchor * near).sum(dim=-1)
+    loss = _binary(own, torch.ones_like(own))  # (R, B)
+    b = anchor.shape[1]
+    if b > 1:
+        others = anchor @ far.mT  # (R, B, B)
+        pushed = _binary(others, torch.zeros_like(others) if weights is None else weights)
+        itself = torch.eye(b, dtype=torch.bool, device=others.device)
+        loss = loss + pushed.masked_fill(itself, 0.0).sum(dim=-1) / (b - 1)
+    return loss.mean(dim=-1)
+
+
 def ramp_up(step: Tensor, n_steps: int) -> Tensor:
     """From e^-5 at the first step to 1 after ``n_steps``, as exp(-5 (1 - t)^2)."""
     passed = (step / max(1, n_steps)).clamp(max=1.0)

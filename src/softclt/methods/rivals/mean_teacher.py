@@ -14,7 +14,7 @@ from softclt.training import Batch, StepDraws
 from softclt.validation import check_range
 
 
-@methods.register("mean-teacher")
+@methods.register("mean-teacher", paper="Tarvainen and Valpola, NIPS 2017")
 class MeanTeacher(TaughtRival):
     """A student that agrees with the average of what it has been (Tarvainen and Valpola, 2017).
 

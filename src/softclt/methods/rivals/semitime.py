@@ -21,7 +21,7 @@ RELATION_DIMS = 256  # inside the network that relates a past to a future
 HALVES_SITE = 1  # of the draws for dropout; the classifier has 0
 
 
-@methods.register("semitime")
+@methods.register("semitime", paper="Fan et al., ICASSP 2021")
 class SemiTime(SoftRival, LabelledRival):
     """Classes of some series, and of all whether a past and a future are of one (Fan et al., 2021).
 

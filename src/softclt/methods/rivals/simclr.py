@@ -16,7 +16,7 @@ from softclt.training import Batch, StepDraws
 from softclt.validation import check_range
 
 
-@methods.register("simclr", classifier="fine-tune")
+@methods.register("simclr", paper="Chen et al., ICML 2020", classifier="fine-tune")
 class SimCLR(SoftRival):
     """Two views of each series against those of all others (Chen et al., ICML 2020).
 

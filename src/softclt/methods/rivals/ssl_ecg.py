@@ -24,7 +24,7 @@ HEAD_DIMS, HEAD_DROPOUT = 128, 0.6
 HEAD_SITE = 1  # of the draws for dropout; the encoder has 0
 
 
-@methods.register("ssl-ecg", classifier="fine-tune")
+@methods.register("ssl-ecg", paper="Sarkar and Etemad, TAFFC 2020", classifier="fine-tune")
 class SSLECG(Rival):
     """Which of seven transformations a series went through (Sarkar and Etemad, TAFFC 2020).
 
