@@ -59,6 +59,7 @@ WORKS = [
     ["embed", "model", "a.csv", "--out", "emb.csv"],
     ["embed", "base", "a.csv", "--out", "emb.npz"],
     ["info", "model"],
+    ["doctor"],
     ["list"],
     ["list", "distances"],
     ["cache"],

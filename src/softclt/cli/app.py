@@ -11,6 +11,7 @@ from softclt.cli.classify import classify
 from softclt.cli.demo import demo
 from softclt.cli.detect import detect
 from softclt.cli.distances import distances
+from softclt.cli.doctor import doctor
 from softclt.cli.errors import Commands, show_tracebacks
 from softclt.cli.explore import explore
 from softclt.cli.export import export
@@ -193,6 +194,10 @@ app.command(
     ),
 )(figures)
 app.add_typer(cache, name="cache")
+app.command(
+    short_help="See what is installed here, and test that it works.",
+    epilog=examples("softclt doctor", "softclt doctor --json"),
+)(doctor)
 app.command(
     "list",
     short_help="Names of methods, distances, data sets, presets, ...",

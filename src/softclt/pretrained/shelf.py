@@ -41,7 +41,7 @@ class Weights:
 
 def names() -> list[str]:
     """Names of all weights in the package, each version, and the newest by its name alone."""
-    return sorted({*_versions(), *(_VERSIONED.sub(r"\1", name) for name in _versions())})
+    return sorted({*versions(), *(_VERSIONED.sub(r"\1", name) for name in versions())})
 
 
 def is_pretrained(name: str | os.PathLike[str]) -> bool:
@@ -65,9 +65,9 @@ def find_weights(name: str | os.PathLike[str]) -> Weights:
 def folder_of(name: str | os.PathLike[str]) -> Path:
     """Where weights lie; or an error that names those there are."""
     text = os.fspath(name)
-    if text in _versions():
+    if text in versions():
         return _HERE / text
-    newest = [own for own in _versions() if _VERSIONED.sub(r"\1", own) == text]
+    newest = [own for own in versions() if _VERSIONED.sub(r"\1", own) == text]
     if newest:
         return _HERE / max(newest, key=_version)
     if (Path(text) / CONFIG).is_file():
@@ -131,8 +131,9 @@ def _read(folder: Path, written: int) -> Weights:
     return Weights(name, config["sha256"], config, tensors, manifest_of(folder))
 
 
-def _versions() -> list[str]:
-    return [path.name for path in _HERE.iterdir() if (path / CONFIG).is_file()]
+def versions() -> list[str]:
+    """Names of all weights in the package, each with its version."""
+    return sorted(path.name for path in _HERE.iterdir() if (path / CONFIG).is_file())
 
 
 def _version(name: str) -> int:
