@@ -12,6 +12,7 @@ from softclt.cli.demo import demo
 from softclt.cli.detect import detect
 from softclt.cli.distances import distances
 from softclt.cli.doctor import doctor
+from softclt.cli.doors import doors
 from softclt.cli.errors import Commands, show_tracebacks
 from softclt.cli.explore import explore
 from softclt.cli.export import export
@@ -19,7 +20,7 @@ from softclt.cli.figures import figures
 from softclt.cli.forecast import forecast
 from softclt.cli.listing import list_names
 from softclt.cli.models import embed, fit, info
-from softclt.cli.options import examples
+from softclt.cli.options import examples, may_be_quiet
 from softclt.cli.pretrain import pretrain
 from softclt.cli.report import report
 from softclt.cli.scores import evaluate
@@ -27,7 +28,6 @@ from softclt.cli.scores import evaluate
 app = typer.Typer(
     name="softclt",
     cls=Commands,
-    add_completion=False,
     rich_markup_mode=None,  # plain help: brackets mean what they say, and it is there at once
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -64,7 +64,7 @@ def root(
     if debug:
         show_tracebacks()
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        typer.echo(doors())
 
 
 app.command(
@@ -203,6 +203,11 @@ app.command(
     short_help="Names of methods, distances, data sets, presets, ...",
     epilog=examples("softclt list", "softclt list distances", "softclt list data --json"),
 )(list_names)
+
+for group in (app, cache):
+    for command in group.registered_commands:
+        assert command.callback is not None
+        command.callback = may_be_quiet(command.callback)
 
 
 def main() -> None:

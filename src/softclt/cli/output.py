@@ -14,6 +14,7 @@ import typer
 
 from softclt.files import whole_file
 from softclt.plaintext import no_formula, visible
+from softclt.progress import is_quiet, progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,8 +159,11 @@ def tell(message: object) -> None:
 def note(message: object) -> None:
     """Say on stderr what begins, what is there and where it went.
 
-    In a log it waits for a second: an error at once is then the one line to read.
+    In a log it waits for a second: an error at once is then the one line to read. With --quiet
+    nothing is said.
     """
+    if is_quiet():
+        return
     if watched():
         stderr().print(visible(message), soft_wrap=True)
     else:
@@ -203,8 +207,6 @@ def end_notes(*, drop: bool = False) -> None:
 
 def working(words: str) -> "AbstractContextManager[Callable[[int], None]]":
     """While some work goes on that nobody counts: a bar, or a line every 30 seconds in a log."""
-    from softclt.progress import progress_bar
-
     return progress_bar(words, None, enabled=True)
 
 

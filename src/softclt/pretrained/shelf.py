@@ -1,6 +1,5 @@
 """Trained weights by name: a folder each, beside this file, as ``softclt pretrain`` writes it."""
 
-import difflib
 import json
 import os
 import re
@@ -14,6 +13,7 @@ from torch import Tensor
 
 from softclt.files import whole_file
 from softclt.persistence import CONFIG, WEIGHTS, ModelFileError, json_safe, read_config, read_model
+from softclt.validation import did_you_mean
 
 MANIFEST = "manifest.json"
 _HERE = Path(__file__).parent
@@ -72,11 +72,9 @@ def folder_of(name: str | os.PathLike[str]) -> Path:
         return _HERE / max(newest, key=_version)
     if (Path(text) / CONFIG).is_file():
         return Path(text)
-    close = difflib.get_close_matches(text, names(), n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
     raise ModelFileError(
         f"{text} is not a model folder: {CONFIG} is missing; nor is it the name of a pre-trained "
-        f"model: {', '.join(names()) or 'none is installed'}{hint}"
+        f"model: {', '.join(names()) or 'none is installed'}{did_you_mean(text, names())}"
     )
 
 
