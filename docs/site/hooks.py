@@ -20,9 +20,12 @@ PAGES = {
 OUTSIDE = re.compile(r"\]\(\.\./([^)#\s]+)")
 EQUATION = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
+# What all methods have, most of it from the classes above theirs.
+SHARED = "[fit, transform, encode, stream, save, load, from_preset, get_feature_names_out]"
+
 # Beside what `softclt` itself has: what all methods share, and what the functions return.
 MORE = (
-    *("methods.RepresentationLearner", "methods.Pretrained", "data.Dataset", "tasks.Result"),
+    *("methods.Pretrained", "data.Dataset", "tasks.Result"),
     *("data.read_table", "data.from_frame", "data.from_channels_last", "data.read_series"),
 )
 
@@ -86,7 +89,12 @@ def python_page():
     names = [name for name in softclt.__all__ if name != "__version__"]
     for cls in softclt.methods.RepresentationLearner.__subclasses__():
         show_whole_signatures(cls)
-    return "\n\n".join([PYTHON_INTRO, *(f"::: softclt.{name}" for name in (*names, *MORE))]) + "\n"
+    shared = (
+        "::: softclt.methods.RepresentationLearner\n    options:\n"
+        f"      members: {SHARED}\n      inherited_members: {SHARED}"
+    )
+    sections = [f"::: softclt.{name}" for name in (*names, *MORE)]
+    return "\n\n".join([PYTHON_INTRO, *sections, shared]) + "\n"
 
 
 def show_whole_signatures(cls):

@@ -59,16 +59,20 @@ def explore(
 
     Writes one HTML file that needs no network. Pointing at a dot draws its series and its nearest
     neighbours in the embedding; dots are coloured by label or by any column, found by id, and a
-    lasso exports the ids inside.
+    lasso exports the ids inside. Without labels the first colours are clusters that were found.
     """
     needs = ["umap"] if projection == "umap" else []
     check_outputs(Output(out, (".html",), needs=needs), force=force, reads=[data, colors])
     check_model(model)
     series, known = _read(data, split, columns, column or [], colors)
 
+    import pandas as pd
+
     from softclt.bench.estimates import embedding_words
     from softclt.methods import load_model
+    from softclt.reports.clusters import found_clusters
     from softclt.reports.explore import explore_page
+    from softclt.reports.projection import standardise
 
     learner = load_model(model)
     note(
@@ -78,6 +82,10 @@ def explore(
     with about(data), working("embedding"):
         embeddings = learner.transform(series.X)  # (N, M)
     with working("placing them on a map"):
+        if series.labels is None:
+            found = found_clusters(standardise(embeddings), seed)
+            asked = column or colors is not None
+            known = pd.concat([known, found] if asked else [found, known], axis=1)
         page = explore_page(
             series,
             embeddings,

@@ -48,9 +48,10 @@ def load(
     Names are registered ones (``"synthetic/waves"``) and those of the archives: ``"ucr/GunPoint"``,
     ``"uea/BasicMotions"``, or just ``"GunPoint"``. An archive's set is looked for in the folders of
     the environment variable ``SOFTCLT_DATA`` (several, with ``os.pathsep`` between) and in their
-    subfolders ``ucr`` and ``uea``, as ``<Name>.npz`` or ``<Name>_TRAIN`` and ``<Name>_TEST`` files,
-    also in a folder ``<Name>``; then among the samples inside the installed aeon package. Archives
-    with files of their own kind, such as ``"forecasting/ETTh1"``, lie in a subfolder of that name.
+    subfolders ``ucr`` and ``uea``. It may be ``<Name>.npz``, or files ``<Name>_TRAIN`` and
+    ``<Name>_TEST``, also in a folder ``<Name>``. Then come the samples inside the installed aeon
+    package. Archives with files of their own kind, such as ``"forecasting/ETTh1"``, lie in a
+    subfolder of that name.
 
     Values are as the file has them: normalisation belongs to the task.
 

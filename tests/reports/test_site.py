@@ -13,7 +13,7 @@ from typer.main import get_command
 import softclt
 from softclt.cli import app
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src"}
 REMOTE = re.compile(r"^(https?:)?//")
 
