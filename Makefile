@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test quick lint format docs dist bench clean
+.PHONY: install demo test quick lint format docs gallery dist bench clean
 
 install: $(STAMP)
 
@@ -40,6 +40,10 @@ format: install
 # The documentation as a site in build/site; open index.html there, or serve the folder.
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# The pictures of docs/gallery.md, each by the code below it; some minutes.
+gallery: install
+	$(BIN)/python docs/site/gallery.py
 
 # The wheel and the archive of the sources in dist/.
 dist: install

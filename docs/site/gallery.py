@@ -15,6 +15,7 @@ from softclt.reports.pictures import inline_svg
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "gallery.md"
 ITEM = re.compile(r"\(gallery/([\w-]+)\.svg\)\n+```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+GREY = re.compile(r"#([0-7][0-9a-f])\1\1\b")  # dark ones, which a dark page would swallow
 LOOK = """<style>
 svg { background: #ffffff; color: #1a1a1a; --for: #0072b2; --against: #d55e00;
       font-family: system-ui, sans-serif; }
@@ -35,6 +36,7 @@ def drawn(code):
     with style():
         exec(compile(code, "<gallery>", "exec"), names)
     text = inline_svg(names["figure"], "g", themed=True)
+    text = GREY.sub("currentColor", text)
     text = re.sub(r"(\d+\.\d\d)\d+", r"\1", text)  # hundredths of a point are enough
     return re.sub(r"(<svg[^>]*>)", lambda tag: f"{tag[1]}{LOOK}", text, count=1) + "\n"
 
