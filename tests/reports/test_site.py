@@ -129,4 +129,5 @@ def test_every_page_in_docs_has_a_place_in_the_navigation():
     assert {page for page in listed if "/" not in page} - pages == {
         "contributing.md",
         "changelog.md",
+        "security.md",
     }
