@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "gallery.md"
 ITEM = re.compile(r"\(gallery/([\w-]+)\.svg\)\n+```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 GREY = re.compile(r"#([0-7][0-9a-f])\1\1\b")  # dark ones, which a dark page would swallow
+TAG = re.compile(r"<[^>]*>")
+DIGITS = re.compile(r"(\d+\.\d\d)\d+")  # hundredths of a point are enough
 LOOK = """<style>
 svg { background: #ffffff; color: #1a1a1a; --for: #0072b2; --against: #d55e00;
       font-family: system-ui, sans-serif; }
@@ -37,7 +39,7 @@ def drawn(code):
         exec(compile(code, "<gallery>", "exec"), names)
     text = inline_svg(names["figure"], "g", themed=True)
     text = GREY.sub("currentColor", text)
-    text = re.sub(r"(\d+\.\d\d)\d+", r"\1", text)  # hundredths of a point are enough
+    text = TAG.sub(lambda tag: DIGITS.sub(r"\1", tag[0]), text)  # words stay as they are
     return re.sub(r"(<svg[^>]*>)", lambda tag: f"{tag[1]}{LOOK}", text, count=1) + "\n"
 
 
