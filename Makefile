@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test quick lint format bench clean
+.PHONY: install demo test quick lint format docs gallery dist bench clean
 
 install: $(STAMP)
 
@@ -12,7 +12,7 @@ install: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,all]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,docs,all]'
 	touch $(STAMP)
 
 demo: install
@@ -37,9 +37,22 @@ format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The documentation as a site in build/site; open index.html there, or serve the folder.
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# The pictures of docs/gallery.md, each by the code below it; some minutes.
+gallery: install
+	$(BIN)/python docs/site/gallery.py
+
+# The wheel and the archive of the sources in dist/.
+dist: install
+	rm -rf dist
+	$(BIN)/python -m build
+
 bench: install
 	$(BIN)/python benchmarks/losses.py
 	$(BIN)/python benchmarks/distances.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache demo-results dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache demo-results build dist

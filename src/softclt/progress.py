@@ -14,6 +14,24 @@ if TYPE_CHECKING:
 
 EVERY = 30.0  # seconds between two lines where no bar can be drawn
 
+_quiet = False  # of the process: bars are also drawn by threads
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Within it no bar is drawn and no line is written, whoever asks for it."""
+    global _quiet
+    before, _quiet = _quiet, True
+    try:
+        yield
+    finally:
+        _quiet = before
+
+
+def is_quiet() -> bool:
+    """Whether nobody wants to hear of progress."""
+    return _quiet
+
 
 @contextmanager
 def progress_bar(
@@ -29,7 +47,7 @@ def progress_bar(
         enabled: Whether there is a bar.
         unit: Its name; the bar then shows per cent and units a second instead of the count.
     """
-    if not enabled:
+    if not enabled or _quiet:
         yield lambda amount: None
         return
     from rich.console import Console

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
+from softclt.validation import did_you_mean
+
 T = TypeVar("T")
 
 PLUGIN_GROUP = "softclt.plugins"
@@ -35,7 +37,7 @@ class Registry(Generic[T]):
         >>> shapes["sqare"]
         Traceback (most recent call last):
         ...
-        ValueError: unknown shape 'sqare'; known: square
+        ValueError: unknown shape 'sqare'; known: square; did you mean 'square'?
     """
 
     def __init__(self, kind: str, more: str = "") -> None:
@@ -73,7 +75,7 @@ class Registry(Generic[T]):
             broken = "".join(f"; {what}" for what in _failed.values())
             raise ValueError(
                 f"unknown {self.kind} {name!r}; known: {', '.join(sorted(self._items))}"
-                f"{self.more}{broken}"
+                f"{self.more}{broken}{did_you_mean(name, self._items)}"
             )
         return self._items[name]
 

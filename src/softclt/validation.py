@@ -1,5 +1,6 @@
 """The one door for arrays: everything that is not a collection of series is refused here."""
 
+import difflib
 import math
 import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -216,9 +217,23 @@ def check_ignored_labels(y: Any, n: int) -> None:
 
 def check_known(given: Iterable[str], known: Collection[str], of: str, kind: str) -> None:
     """Refuse names that a thing does not have, and say which it has."""
-    unknown = ", ".join(repr(name) for name in given if name not in known)
+    unknown = [name for name in given if name not in known]
     if unknown:
-        raise ValueError(f"{of} has no {kind} {unknown}; known: {', '.join(known) or 'none'}")
+        raise ValueError(
+            f"{of} has no {kind} {', '.join(map(repr, unknown))}; "
+            f"known: {', '.join(known) or 'none'}{did_you_mean(unknown[0], known)}"
+        )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of an error about a name: which known one is close to it, if any is.
+
+    Example:
+        >>> did_you_mean("dwt", ["cosine", "dtw"]), did_you_mean("speed", ["cosine", "dtw"])
+        ("; did you mean 'dtw'?", '')
+    """
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def check_choice(value: Any, choices: Sequence[Any], name: str) -> None:

@@ -53,6 +53,18 @@ COLUMNS = ["--id", "store", "--time", "day", "--label", "kind"]
 COLORS = ["--column", "region", "--column", "area"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [([], ["cluster found"]), (["--column", "region"], ["region", "cluster found"])],
+)
+def test_without_labels_clusters_are_found_and_follow_what_was_asked(
+    folder, tmp_path, asked, names
+):
+    words = ["explore", folder / "model", folder / "sales.csv", "--id", "store", "--time", "day"]
+    words += ["--values", "price", *asked, "--projection", "pca", "--out", tmp_path / "map.html"]
+    assert json.loads(softclt(*words, "--json").stdout)["columns"] == names
+
+
 def test_a_table_becomes_a_page_with_its_columns(folder, tmp_path):
     out = tmp_path / "new" / "map.html"
     words = ["explore", folder / "model", folder / "sales.csv", *COLUMNS, *COLORS]

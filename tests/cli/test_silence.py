@@ -69,6 +69,28 @@ def test_stdout_is_for_results_alone(folder, tmp_path):
     assert json.loads(done.stdout)["series"] == 4
 
 
+def test_quiet_leaves_results_and_errors(folder, tmp_path):
+    words = ["fit", folder / "data.csv", "--out", tmp_path / "m", *TINY]
+    done = softclt(*words, "--quiet", "--json")
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["series"] == 4
+    assert "--force" in softclt(*words, "-q", code=2).stderr
+
+
+def test_quiet_ends_with_its_command(folder, tmp_path):
+    words = ["fit", folder / "data.csv", *TINY, "--out"]
+    softclt(*words, tmp_path / "quiet", "--quiet")
+    assert "model in" in softclt(*words, tmp_path / "loud").stderr
+
+
+def test_nobody_draws_a_bar_or_writes_a_line_quietly(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    with progress.quietly(), progress.progress_bar("working", 3, enabled=True) as advance:
+        advance(1)
+        time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+
+
 def test_an_error_within_a_second_is_the_one_line(folder, tmp_path):
     words = ["fit", folder / "data.csv", "--out", tmp_path / "m", "--set", "lr=-1"]
     (line,) = softclt(*words, code=2).stderr.strip().splitlines()

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+import softclt
 from softclt.cli.app import app
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +68,7 @@ WORKS = [
     ["embed", "model", "a.csv", "--out", "emb.csv"],
     ["embed", "base", "a.csv", "--out", "emb.npz"],
     ["info", "model"],
+    ["doctor"],
     ["list"],
     ["list", "distances"],
     ["cache"],
@@ -159,6 +162,24 @@ def test_the_wheel_holds_all_that_is_read(site):
     for name in ("py.typed", "bench/suites.toml", "methods/presets.toml"):
         assert (site / "softclt" / name).is_file(), name
     assert list((site / "softclt" / "pretrained").glob("*/model.safetensors"))
+
+
+@pytest.mark.slow
+def test_the_archive_of_the_sources_holds_what_a_build_needs(tmp_path):
+    pytest.importorskip("build", reason="the archive is built with it")
+    build = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path)]
+    subprocess.run([*build, str(ROOT)], check=True, capture_output=True)
+    (archive,) = tmp_path.glob("softclt-*.tar.gz")
+    with tarfile.open(archive) as file:
+        names = {name.partition("/")[2] for name in file.getnames()}
+    assert {"pyproject.toml", "LICENSE", "README.md", "CITATION.cff", "SECURITY.md"} <= names
+    assert {"src/softclt/py.typed", "src/softclt/reports/explore.css", "tests/naive.py"} <= names
+    assert not [name for name in names if name.startswith(("docs/", "benchmarks/"))]
+
+
+def test_the_citation_names_the_version_of_the_package():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {softclt.__version__}\n" in text
 
 
 @pytest.mark.slow

@@ -340,3 +340,24 @@ def test_neighbours_on_another_scale_are_no_flat_lines(browser: Browser, page: P
         tab.click("#own-scale")
         assert picture(tab, "#neighbors .plot") == own
         tab.assert_quiet()
+
+
+def test_the_first_series_is_shown_before_anyone_points(browser: Browser, page: Path) -> None:
+    with browser.open(page) as tab:
+        assert tab.text("#focus .id") == "s00"
+        assert "Point at a dot" in tab.text("#hint")
+        tab.hover(dot(tab, alone(tab, range(20, 40))))
+        assert tab.evaluate("document.querySelector('#hint').hidden")
+        tab.assert_quiet()
+
+
+def test_the_title_is_the_name_of_the_file(browser: Browser, tmp_path: Path) -> None:
+    X = np.random.default_rng(1).normal(size=(N, 1, 40))
+    series = SeriesTable(X, source="/data/plant 3/pumps.csv")
+    frame = pd.DataFrame(index=range(N))
+    page = explore_page(series, embeddings(), frame, model="m", projection="pca")
+    (tmp_path / "page.html").write_text(page.html, encoding="utf-8")
+    with browser.open(tmp_path / "page.html") as tab:
+        assert tab.text("h1") == "pumps.csv"
+        assert tab.evaluate("document.title") == "pumps.csv: explore the embedding"
+        assert tab.evaluate("document.querySelector('h1').title") == "/data/plant 3/pumps.csv"

@@ -22,6 +22,7 @@ def test_groups_that_are_there_are_found_and_their_number(groups):
     np.testing.assert_array_equal(found.labels, y)  # the largest is 0
     assert (found.confidence > 0.5).all()
     np.testing.assert_array_equal(find_clusters(R, 3).labels, y)
+    assert find_clusters(R, most=2).n_clusters == 2
 
 
 def test_scale_and_a_common_direction_change_nothing(groups):

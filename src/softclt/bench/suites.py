@@ -23,7 +23,7 @@ from softclt.bench.configurations import (
     plain,
 )
 from softclt.schema import TABLE, TEXTS, check_kind, table_of
-from softclt.validation import check_range
+from softclt.validation import check_range, did_you_mean
 
 ARCHIVES = "archives"
 
@@ -95,7 +95,10 @@ def read_suite(
         wanted = next(iter(suites))
     if wanted not in suites:
         hint = f"say which: {file}:NAME" if file and not wanted else "or give a file, FILE.toml"
-        raise ValueError(f"unknown suite {wanted!r}; known: {', '.join(suites)}; {hint}")
+        raise ValueError(
+            f"unknown suite {wanted!r}; known: {', '.join(suites)}; {hint}"
+            f"{did_you_mean(wanted, suites)}"
+        )
     reader = Configurations(wanted, suites[wanted], device, select, bool(file))
     chosen = reader.chosen(configurations, methods_only)
     rows, choices = reader.rows(chosen)

@@ -12,6 +12,8 @@ from softclt.cli.cluster import cluster
 from softclt.cli.demo import demo
 from softclt.cli.detect import detect
 from softclt.cli.distances import distances
+from softclt.cli.doctor import doctor
+from softclt.cli.doors import doors
 from softclt.cli.embed import embed
 from softclt.cli.errors import Commands, show_tracebacks
 from softclt.cli.explore import explore
@@ -20,7 +22,7 @@ from softclt.cli.figures import figures
 from softclt.cli.forecast import forecast
 from softclt.cli.listing import list_names
 from softclt.cli.models import fit, info
-from softclt.cli.options import examples
+from softclt.cli.options import examples, may_be_quiet
 from softclt.cli.pretrain import pretrain
 from softclt.cli.report import report
 from softclt.cli.scores import evaluate
@@ -30,7 +32,6 @@ from softclt.cli.serve import serve
 app = typer.Typer(
     name="softclt",
     cls=Commands,
-    add_completion=False,
     rich_markup_mode=None,  # plain help: brackets mean what they say, and it is there at once
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -67,7 +68,7 @@ def root(
     if debug:
         show_tracebacks()
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        typer.echo(doors())
 
 
 app.command(
@@ -233,10 +234,19 @@ app.command(
 )(serve)
 app.add_typer(cache, name="cache")
 app.command(
+    short_help="See what is installed here, and test that it works.",
+    epilog=examples("softclt doctor", "softclt doctor --json"),
+)(doctor)
+app.command(
     "list",
     short_help="Names of methods, distances, data sets, presets, ...",
     epilog=examples("softclt list", "softclt list distances", "softclt list data --json"),
 )(list_names)
+
+for group in (app, cache):
+    for command in group.registered_commands:
+        assert command.callback is not None
+        command.callback = may_be_quiet(command.callback)
 
 
 def main() -> None:

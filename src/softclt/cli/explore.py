@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from softclt.data.columns import Columns
     from softclt.data.dataset import Split
 
+COLOURS = 8  # clusters: as many colours can be told apart
+
 
 @options.reads_tables
 def explore(
@@ -59,16 +61,19 @@ def explore(
 
     Writes one HTML file that needs no network. Pointing at a dot draws its series and its nearest
     neighbours in the embedding; dots are coloured by label or by any column, found by id, and a
-    lasso exports the ids inside.
+    lasso exports the ids inside. Without labels the first colours are clusters that were found.
     """
     needs = ["umap"] if projection == "umap" else []
     check_outputs(Output(out, (".html",), needs=needs), force=force, reads=[data, colors])
     check_model(model)
     series, known = _read(data, split, columns, column or [], colors)
 
+    import pandas as pd
+
     from softclt.bench.estimates import embedding_words
     from softclt.methods import load_model
     from softclt.reports.explore import explore_page
+    from softclt.search import find_clusters
 
     learner = load_model(model)
     note(
@@ -78,6 +83,11 @@ def explore(
     with about(data), working("embedding"):
         embeddings = learner.transform(series.X)  # (N, M)
     with working("placing them on a map"):
+        if series.labels is None:
+            labels = find_clusters(embeddings, most=COLOURS, random_state=seed).labels
+            found = pd.Series([str(label + 1) for label in labels], name="cluster found")
+            asked = column or colors is not None
+            known = pd.concat([known, found] if asked else [found, known], axis=1)
         page = explore_page(
             series,
             embeddings,

@@ -2,11 +2,14 @@
 
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+
+from softclt.progress import quietly
 
 Data = Annotated[
     str,
@@ -85,6 +88,21 @@ def reads_tables(command: Callable[..., None]) -> Callable[..., None]:
     return with_columns
 
 
+def may_be_quiet(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the option ``--quiet``, under which notes and progress bars are not shown."""
+
+    @wraps(command)
+    def with_quiet(*, quiet: bool, **arguments: Any) -> None:
+        with quietly() if quiet else nullcontext():
+            command(**arguments)
+
+    signature = inspect.signature(command)
+    parameters = [*signature.parameters.values(), _QUIET]
+    with_quiet.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_quiet.__annotations__ = {one.name: one.annotation for one in parameters}
+    return with_quiet
+
+
 def _table_option(name: str, kind: Any, default: Any, option: Any) -> inspect.Parameter:
     return inspect.Parameter(
         name,
@@ -93,6 +111,18 @@ def _table_option(name: str, kind: Any, default: Any, option: Any) -> inspect.Pa
         annotation=Annotated[kind, option],
     )
 
+
+_QUIET = inspect.Parameter(
+    "quiet",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        typer.Option(
+            "--quiet", "-q", help="No notes and no progress on stderr; warnings and errors stay."
+        ),
+    ],
+)
 
 _TABLE_OPTIONS = {
     one.name: one

@@ -15,6 +15,7 @@ import typer
 
 from softclt.files import whole_file
 from softclt.plaintext import visible, without_formulas
+from softclt.progress import is_quiet, progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -177,8 +178,11 @@ def tell_sorted(table: "SeriesTable") -> None:
 def note(message: object) -> None:
     """Say on stderr what begins, what is there and where it went.
 
-    In a log it waits for a second: an error at once is then the one line to read.
+    In a log it waits for a second: an error at once is then the one line to read. With --quiet
+    nothing is said.
     """
+    if is_quiet():
+        return
     _doing.append(visible(message))
     if watched():
         stderr().print(visible(message), soft_wrap=True)
@@ -236,8 +240,6 @@ def end_notes(*, drop: bool = False) -> None:
 
 def working(words: str) -> "AbstractContextManager[Callable[[int], None]]":
     """While some work goes on that nobody counts: a bar, or a line every 30 seconds in a log."""
-    from softclt.progress import progress_bar
-
     return progress_bar(words, None, enabled=True)
 
 

@@ -14,6 +14,7 @@ from softclt.data.arrays import from_channels_last as from_channels_last
 from softclt.data.arrays import read_npy as read_npy
 from softclt.data.arrays import read_npz as read_npz
 from softclt.data.catalog import available as available
+from softclt.data.catalog import data_roots as data_roots
 from softclt.data.catalog import datasets as datasets
 from softclt.data.catalog import load as load
 from softclt.data.catalog import read_series as read_series

@@ -48,9 +48,10 @@ def load(
     Names are registered ones (``"synthetic/waves"``) and those of the archives: ``"ucr/GunPoint"``,
     ``"uea/BasicMotions"``, or just ``"GunPoint"``. An archive's set is looked for in the folders of
     the environment variable ``SOFTCLT_DATA`` (several, with ``os.pathsep`` between) and in their
-    subfolders ``ucr`` and ``uea``, as ``<Name>.npz`` or ``<Name>_TRAIN`` and ``<Name>_TEST`` files,
-    also in a folder ``<Name>``; then among the samples inside the installed aeon package. Archives
-    with files of their own kind, such as ``"forecasting/ETTh1"``, lie in a subfolder of that name.
+    subfolders ``ucr`` and ``uea``. It may be ``<Name>.npz``, or files ``<Name>_TRAIN`` and
+    ``<Name>_TEST``, also in a folder ``<Name>``. Then come the samples inside the installed aeon
+    package. Archives with files of their own kind, such as ``"forecasting/ETTh1"``, lie in a
+    subfolder of that name.
 
     Values are as the file has them: normalisation belongs to the task.
 
@@ -106,7 +107,7 @@ def read_series(
 def available() -> list[str]:
     """Names that :func:`load` finds here and now."""
     names = set(datasets.names())
-    for root in _roots():
+    for root in data_roots():
         names.update(sets_in(root))
         for archive in AEON_SAMPLES:
             names.update(f"{archive}/{name}" for name in sets_in(root / archive))
@@ -149,7 +150,8 @@ def is_path(name: str | Path) -> bool:
     )
 
 
-def _roots() -> list[Path]:
+def data_roots() -> list[Path]:
+    """Folders of the environment variable ``SOFTCLT_DATA``, whether or not they are there."""
     listed = os.environ.get(ROOTS_VARIABLE, "").split(os.pathsep)
     return [Path(root).expanduser() for root in listed if root]
 
@@ -165,7 +167,7 @@ def _aeon_samples() -> Path | None:
 def _find_own_kind(name: str) -> Callable[[], Dataset] | None:
     """What loads ``name`` from an archive with files of its own kind."""
     archive, _, bare = name.partition("/")
-    for root in _roots() if archive in archives.names() else ():
+    for root in data_roots() if archive in archives.names() else ():
         for folder in (root / archive, root):
             if (own := archives[archive](folder).get(bare)) is not None:
                 return own
@@ -178,7 +180,7 @@ def _find(name: str) -> tuple[str | None, Path, str | None] | None:
     if asked not in ("", *AEON_SAMPLES) or not bare:
         return None
     archives = [asked] if asked else list(AEON_SAMPLES)
-    for root in _roots():
+    for root in data_roots():
         for archive in archives:
             if path := find_set(root / archive, bare):
                 return archive, path, None
@@ -193,7 +195,7 @@ def _find(name: str) -> tuple[str | None, Path, str | None] | None:
 
 def _unknown(name: str) -> str:
     """What to tell somebody whose data set is nowhere."""
-    roots = [f"{root}{'' if root.is_dir() else ' (no such folder)'}" for root in _roots()]
+    roots = [f"{root}{'' if root.is_dir() else ' (no such folder)'}" for root in data_roots()]
     places = f"${ROOTS_VARIABLE} = {', '.join(roots)}" if roots else f"${ROOTS_VARIABLE} (not set)"
     bare = name.rpartition("/")[2]
     shipped = {f"{archive}/{known}" for archive in AEON_SAMPLES for known in AEON_SAMPLES[archive]}

@@ -40,13 +40,14 @@ class BatchDistances:
     """Distances in [0, 1] between the series of a batch, as `SoftContrastiveLoss` expects them.
 
     Dense mode computes the whole matrix once; what takes long is kept in the user's cache. Lazy
-    mode computes the pairs of each batch when it comes, in the calling thread: its cost grows with
-    the number of batches, not with N^2, and it keeps nothing but the series (X itself, not a copy,
-    where it has one channel and misses nothing: leave it unchanged). What the normalisation needs
-    to know of all pairs, lazy mode takes from a random sample of 4603 of them: with probability
-    0.99 its maximum is exceeded by at most 0.1 % of all pairs, and with the same probability at
-    most 0.1 % are below its minimum; those are clipped to 1 and 0. If there are no more pairs than
-    that, all are taken, and both modes agree.
+    mode computes the pairs of each batch when it comes, in the calling thread. Its cost grows with
+    the number of batches, not with N^2, and it keeps nothing but the series. Where X has one
+    channel and misses nothing, that is X itself and not a copy: leave it unchanged.
+
+    What the normalisation needs to know of all pairs, lazy mode takes from a random sample of 4603
+    of them. With probability 0.99 its maximum is exceeded by at most 0.1 % of all pairs. With the
+    same probability at most 0.1 % are below its minimum. Those are clipped to 1 and 0. If there are
+    no more pairs than that, all are taken, and both modes agree.
 
     On a GPU with Triton, lazy DTW is computed there and nothing waits for it, and so are matrices
     of more than 1e10 cells. Any other metric, and DTW with ``per_step`` or ``bound``, is computed
@@ -58,9 +59,9 @@ class BatchDistances:
             source (`softclt.data.open_series`), which is read batch by batch: always lazy.
         metric: See `pairwise_distance`; so for ``window``, ``n_jobs``, ``unequal``, ``params``.
         mode: ``"dense"``, ``"lazy"``, or ``"auto"``, which counts and never measures, so that the
-            same call does the same everywhere: dense if the matrix has at most 1e10 cells of cost
-            matrices, or no more pairs than the ``steps`` and the sample together, but not for more
-            than 16,384 series; else lazy. ``"column"`` and ``"local"`` need the matrix: dense.
+            same call does the same everywhere. It is dense if the matrix has at most 1e10 cells of
+            cost matrices, or no more pairs than the ``steps`` and the sample together, but lazy for
+            more than 16,384 series. ``"column"`` and ``"local"`` need the matrix: dense.
         normalize: ``"minmax"``, ``"max"``, ``"column"`` or ``"local"``, see `normalize_distances`.
         steps: Batches that will be asked for, if known; only auto looks at it.
         batch_size: Series in each of them.

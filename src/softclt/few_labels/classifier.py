@@ -35,10 +35,10 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     """Learns from all series without labels, then from the labels that some of them have.
 
     One label a class is enough to begin with. What is a good classifier depends on the method, and
-    ``classifier="auto"`` takes what its paper found best for few labels: an SVM on the embeddings
-    of TS2Vec (and of any method not named here), fine-tuning of all weights for TS-TCC, and the
-    last phase of CA-TCC, a linear layer on the class-aware encoder. Methods that learn from labels
-    themselves (CA-TCC and others) have a classifier of their own, which auto takes.
+    ``classifier="auto"`` takes what its paper found best for few labels. That is an SVM on the
+    embeddings of TS2Vec (and of any method not named here), fine-tuning of all weights for TS-TCC,
+    and the last phase of CA-TCC, a linear layer on the class-aware encoder. Methods that learn from
+    labels themselves (CA-TCC and others) have a classifier of their own, which auto takes.
 
     Args:
         method: ``"ts2vec"``, ``"tstcc"``, ``"catcc"``, any other registered method, or an unfitted

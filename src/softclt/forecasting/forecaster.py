@@ -40,8 +40,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
     """Learn from series without labels, and forecast what comes after their end.
 
     An encoder learns from the first part of each series. A ridge for each channel reads the
-    embedding of a step and the channel's own last values, and says the next steps of all series;
-    the last part of each series chooses its penalty and gives the widths of the intervals.
+    embedding of a step and the channel's own last values, and gives the next steps of all series.
+    The last part of each series chooses its penalty and gives the widths of the intervals.
 
     Missing values are hidden from the encoder. The last values that the ridge reads are carried
     forward over gaps; targets to fit on are interpolated; errors are counted where there is a

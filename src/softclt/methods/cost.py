@@ -35,10 +35,10 @@ class CoST(SoftInTimeLearner):
     The season's loss contrasts the series of a batch at each frequency, by amplitude and by phase:
     there the soft assignments between series are those of TS2Vec. The trend's loss knows one
     positive, the same series at the same random step, against keys of earlier batches (MoCo). No
-    code of a soft version was ever released, so how to soften it in time is a choice made here: the
+    code of a soft version was ever released, so how to soften it in time is a choice made here. The
     keys of the same series at the steps around it are positives too, weighted by their lag, and
     each stands against the queue alone. Steps of the same series are no negatives in CoST, so they
-    do not become each other's here: with sharp weights, or none, the loss is the original one.
+    do not become each other's here. With sharp weights, or none, the loss is the original one.
 
     The season belongs to windows of ``max_train_length`` steps. Series that are shorter are
     followed by zeros and longer ones encoded window by window, from their first step on, so that

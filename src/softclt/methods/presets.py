@@ -5,6 +5,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from softclt.validation import did_you_mean
+
 _SHARED = {"catcc": "tstcc"}  # methods with the presets of another, whose parameters they have
 
 
@@ -25,7 +27,9 @@ def preset(method: str, name: str, overrides: dict[str, Any]) -> dict[str, Any]:
     presets = _presets_of(method)
     if name not in presets:
         known = ", ".join(sorted(presets)) or "none"
-        raise ValueError(f"unknown preset {name!r} of {method}; known: {known}")
+        raise ValueError(
+            f"unknown preset {name!r} of {method}; known: {known}{did_you_mean(name, presets)}"
+        )
     settings = {key: None if value == "none" else value for key, value in presets[name].items()}
     required = settings.pop("requires", None) or []
     missing = [key for key in required if key not in overrides]

@@ -44,11 +44,11 @@ class TS2Vec(TargetLearner, SoftAtAllLevels):
 
     Attributes:
         module_: The encoder with averaged weights.
-        history_: ``loss`` by step; ``distance_mode``: dense, lazy, or None for hard; ``distances``:
-            ``engine`` (cpu or cuda; None if given), ``pairs_before`` training and
+        history_: ``loss`` by step; ``distance_mode``: dense, lazy, or None for hard. Its
+            ``distances`` has ``engine`` (cpu or cuda; None if given), ``pairs_before`` training and
             ``pairs_in_batches``, ``low`` and ``high`` that became 0 and 1, ``seconds_in_training``
-            (None on a GPU); ``trained_together``: models that took their steps with this one;
-            ``seconds`` by phase, for all of them.
+            (None on a GPU). ``trained_together``: how many models took their steps at once;
+            ``seconds`` by phase: of all of them.
         n_features_in_: Channels D.
 
     Example:

@@ -123,8 +123,8 @@ class TCCLearner(RepresentationLearner):
 class TSTCC(TCCLearner, SoftAtAllLevels):
     """Two views that predict each other's future, with soft contrastive losses on every block.
 
-    ``lambda_aux=0`` is the original TS-TCC (Eldele et al., IJCAI 2021): each series is seen weakly
-    distorted (scaled) and strongly (its segments in another order, and noise), the summary of one
+    ``lambda_aux=0`` is the original TS-TCC (Eldele et al., IJCAI 2021). Each series is seen weakly
+    distorted (scaled) and strongly (its segments in another order, and noise). The summary of one
     view's past predicts the other view's future steps, and the summaries of both are contrasted
     with those of the other series. The soft version adds ``lambda_aux`` times the soft losses over
     series and over time on the output of each block; with taus of None these are hard.

@@ -1,6 +1,5 @@
 """Trained weights by name: a folder each, beside this file, as ``softclt pretrain`` writes it."""
 
-import difflib
 import json
 import os
 import re
@@ -14,6 +13,7 @@ from torch import Tensor
 
 from softclt.files import whole_file
 from softclt.persistence import CONFIG, WEIGHTS, ModelFileError, json_safe, read_config, read_model
+from softclt.validation import did_you_mean
 
 MANIFEST = "manifest.json"
 _HERE = Path(__file__).parent
@@ -41,7 +41,7 @@ class Weights:
 
 def names() -> list[str]:
     """Names of all weights in the package, each version, and the newest by its name alone."""
-    return sorted({*_versions(), *(_VERSIONED.sub(r"\1", name) for name in _versions())})
+    return sorted({*versions(), *(_VERSIONED.sub(r"\1", name) for name in versions())})
 
 
 def is_pretrained(name: str | os.PathLike[str]) -> bool:
@@ -65,18 +65,16 @@ def find_weights(name: str | os.PathLike[str]) -> Weights:
 def folder_of(name: str | os.PathLike[str]) -> Path:
     """Where weights lie; or an error that names those there are."""
     text = os.fspath(name)
-    if text in _versions():
+    if text in versions():
         return _HERE / text
-    newest = [own for own in _versions() if _VERSIONED.sub(r"\1", own) == text]
+    newest = [own for own in versions() if _VERSIONED.sub(r"\1", own) == text]
     if newest:
         return _HERE / max(newest, key=_version)
     if (Path(text) / CONFIG).is_file():
         return Path(text)
-    close = difflib.get_close_matches(text, names(), n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
     raise ModelFileError(
         f"{text} is not a model folder: {CONFIG} is missing; nor is it the name of a pre-trained "
-        f"model: {', '.join(names()) or 'none is installed'}{hint}"
+        f"model: {', '.join(names()) or 'none is installed'}{did_you_mean(text, names())}"
     )
 
 
@@ -131,8 +129,9 @@ def _read(folder: Path, written: int) -> Weights:
     return Weights(name, config["sha256"], config, tensors, manifest_of(folder))
 
 
-def _versions() -> list[str]:
-    return [path.name for path in _HERE.iterdir() if (path / CONFIG).is_file()]
+def versions() -> list[str]:
+    """Names of all weights in the package, each with its version."""
+    return sorted(path.name for path in _HERE.iterdir() if (path / CONFIG).is_file())
 
 
 def _version(name: str) -> int:

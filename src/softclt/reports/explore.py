@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softclt.data import SeriesTable
+from softclt.data.catalog import is_path
 from softclt.optional import needed
 from softclt.plaintext import visible
 from softclt.reports.packing import PackedSeries, pack_series, to_base64
@@ -71,6 +72,7 @@ def explore_page(
         "columns": [_column_data(str(name), columns[name]) for name in columns.columns],
     }
     facts = {
+        "title": _title(series.source),
         "source": series.source or "arrays",
         "model": model,
         "n": n,
@@ -84,6 +86,13 @@ def explore_page(
     }
     html = _render(facts, data)
     return ExplorePage(html, n, plane.words, kept, [str(name) for name in columns.columns])
+
+
+def _title(source: str | None) -> str:
+    """The name of a file without its folders; the whole name of a data set."""
+    if not source:
+        return "arrays"
+    return Path(source).name if is_path(source) else source
 
 
 def _on_a_grid(points: Floats) -> Floats:

@@ -205,6 +205,7 @@ new ResizeObserver(() => { if (view.touched) redraw(); else fit(); }).observe(st
 new ResizeObserver(() => drawPanel()).observe($("#panel"));
 paint();
 fit();
+show(0); // so that the panel is not empty
 requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("drawn")));
 
 // For the console, and for tests.

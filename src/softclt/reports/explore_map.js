@@ -153,7 +153,7 @@ const colorOf = i => look.styles[look.of[i]].color;
 
 function drawPanel() {
   const i = state.shown;
-  $("#hint").hidden = i >= 0;
+  $("#hint").hidden = i > 0 || state.hover >= 0 || state.pinned >= 0;
   focusBox.hidden = i < 0;
   if (i < 0) return;
   const near = Array.from(neighbors.subarray(i * K, i * K + K));

@@ -11,7 +11,6 @@ from softclt.validation import Flags, Floats, Floats64, Ints, check_choice, chec
 
 METHODS = ("kmeans", "hdbscan")
 
-_MOST_K = 20
 _SCORED = 2000  # series by which a number of clusters is judged
 _STARTS = 10
 _LEAST_CLUSTER = 5  # series, of HDBSCAN
@@ -46,7 +45,12 @@ class Clusters:
 
 
 def find_clusters(
-    R: Floats, k: int | None = None, *, method: str = "kmeans", random_state: int = 0
+    R: Floats,
+    k: int | None = None,
+    *,
+    method: str = "kmeans",
+    most: int = 20,
+    random_state: int = 0,
 ) -> Clusters:
     """Clusters of embeddings.
 
@@ -55,10 +59,11 @@ def find_clusters(
 
     Args:
         R: Embeddings ``(N, M)``.
-        k: Number of clusters; None tries 2 to 20 and takes the one with the largest mean
+        k: Number of clusters; None tries 2 to ``most`` and takes the one with the largest mean
             silhouette, of 2,000 series at most.
         method: ``kmeans``, or ``hdbscan``, which finds the number itself and leaves series out that
             are in no dense region.
+        most: Largest number of clusters that is tried.
         random_state: Seed.
     """
     check_choice(method, METHODS, "method")
@@ -66,6 +71,7 @@ def find_clusters(
         raise ValueError("hdbscan finds the number of clusters itself; leave k out, or use kmeans")
     if k is not None:
         check_range(k, "k", 1, len(R))
+    check_range(most, "most", 2)
     U = _directions(R)
     n_different = len(np.unique(U, axis=0))
     if k is not None and n_different < k:
@@ -74,7 +80,7 @@ def find_clusters(
         return _by_density(U)
     scores: dict[int, float] = {}
     if k is None:
-        scores = _silhouettes(U, n_different, random_state)
+        scores = _silhouettes(U, min(most, n_different), random_state)
         k = max(scores, key=lambda one: scores[one], default=1)
     found = _k_means(U, k, random_state)
     distances = found.transform(U)  # (N, k)
@@ -97,12 +103,12 @@ def _k_means(U: Floats64, k: int, seed: int) -> Any:
     return KMeans(k, n_init=_STARTS, random_state=seed).fit(U)
 
 
-def _silhouettes(U: Floats64, n_different: int, seed: int) -> dict[int, float]:
+def _silhouettes(U: Floats64, most: int, seed: int) -> dict[int, float]:
     """Mean silhouette of k-means on some of the series, for each number of clusters."""
     some = np.random.default_rng(seed).permutation(len(U))[:_SCORED]
     U = U[np.sort(some)]
-    n_different = min(n_different, len(np.unique(U, axis=0)))
-    tried = range(2, min(_MOST_K, n_different, len(U) - 1) + 1)
+    most = min(most, len(np.unique(U, axis=0)), len(U) - 1)
+    tried = range(2, most + 1)
     return {k: float(silhouette_score(U, _k_means(U, k, seed).labels_)) for k in tried}
 
 

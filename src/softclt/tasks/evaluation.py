@@ -14,7 +14,7 @@ from softclt.methods import EmbeddingEnsemble, RepresentationLearner, methods
 from softclt.persistence import json_safe, utc_now, versions
 from softclt.registry import Registry
 from softclt.tasks.result import Result
-from softclt.validation import Floats, check_choice, check_random_state_seed
+from softclt.validation import Floats, check_choice, check_random_state_seed, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,10 @@ def _with_defaults(task: str, options: dict[str, Any]) -> dict[str, Any]:
     """All options of a task; one that it does not have is refused before anything is fitted."""
     declared = list(inspect.signature(tasks[task]).parameters.values())[2:]  # after model and data
     known = {parameter.name: parameter.default for parameter in declared}
-    unknown = ", ".join(repr(name) for name in options if name not in known)
+    unknown = [name for name in options if name not in known]
     if unknown:
-        raise TypeError(f"the task {task!r} has no option {unknown}; known: {', '.join(known)}")
+        raise TypeError(
+            f"the task {task!r} has no option {', '.join(map(repr, unknown))}; "
+            f"known: {', '.join(known)}{did_you_mean(unknown[0], known)}"
+        )
     return known | options
