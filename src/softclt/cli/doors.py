@@ -3,8 +3,8 @@
 # Problem -> what the command does about it, and a line to begin with.
 DOORS = {
     "Find similar series": (
-        "a map of all series; point at one, and its neighbours appear",
-        "softclt explore base machines.csv --id machine --time time --out map.html",
+        "an index of all series, to be asked for those that are most like a new one",
+        "softclt index machines.csv --id machine --time time --out index/",
     ),
     "Label with few examples": (
         "labels for all series from labels of some, and how sure they are",
