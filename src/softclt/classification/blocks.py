@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from softclt.data.preparation import resampled
+from softclt.data.preparation import resampled, stretched
 from softclt.methods import Pretrained, RepresentationLearner, TS2Vec, fit_many, load_pretrained
 from softclt.methods.pretrained import level_and_scale
 from softclt.optional import needed
@@ -131,7 +131,7 @@ class Statistics(Block):
 
     def transform(self, X: Floats) -> Floats:
         """See `Block`."""
-        x = _on_steps(X, _AT)
+        x = stretched(X, _AT)
         spectrum = np.abs(np.fft.rfft(x, axis=-1))[..., 1:]
         found = [level_and_scale(X).reshape(len(X), -1)]
         for values in (x, np.diff(x), np.diff(x, 2), spectrum):
@@ -249,13 +249,3 @@ _AEON = (
     "the features multirocket and hydra come from aeon, which is not installed: "
     "pip install 'softclt[data]'"
 )
-
-
-def _on_steps(X: Floats, steps: int) -> Floats:
-    """Values at so many steps from the first to the last, gaps filled, level and scale kept."""
-    seen = ~np.isnan(X)
-    values, count = np.where(seen, X, 0.0).astype(np.float64), np.maximum(seen.sum(axis=-1), 1)
-    mean = values.sum(axis=-1) / count
-    off = np.where(seen, values - mean[..., None], 0.0)
-    spread = np.sqrt((off**2).sum(axis=-1) / count)
-    return np.asarray(resampled(X, steps) * spread[..., None] + mean[..., None])

@@ -15,6 +15,7 @@ from softclt.classification.blocks import Block, blocks
 from softclt.classification.calibration import Calibration, calibrate
 from softclt.classification.design import Landmarks, Scaling, mean_products, product
 from softclt.classification.left_out import LeftOut
+from softclt.classification.registration import classifiers
 from softclt.classification.ridge import Readout, fit_on_landmarks, fit_ridge, targets
 from softclt.classification.saving import load_classifier, save_classifier
 from softclt.data.errors import shorten
@@ -37,6 +38,7 @@ CHOOSING = 1000  # series that choose between sets of blocks
 _AT_ONCE = 1000  # series whose features are held in memory
 
 
+@classifiers.register("series-classifier", unlabelled=False)
 class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classes of series from labelled ones, by a trained encoder and a ridge; nothing is trained.
 
@@ -227,6 +229,11 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def load(cls, folder: str | os.PathLike[str]) -> Self:
         """A classifier that :meth:`save` wrote."""
         return cast(Self, load_classifier(cls, folder))
+
+    def _check_parameters(self) -> None:
+        """What can be checked without series."""
+        self._candidates()
+        check_random_state_seed(self.random_state)
 
     def _candidates(self) -> tuple[tuple[str, ...], ...]:
         """Sets of blocks to choose from, their names checked."""
