@@ -72,6 +72,17 @@ class Compact(Rich):
         return np.asarray(compact.set_params(readout="compact").transform(X))
 
 
+@blocks.register("outputs", trains=False, keeps=True)
+class Outputs(Rich):
+    """Largest value and mean over time of all blocks of the encoder: what is fine-tuned."""
+
+    def transform(self, X: Floats) -> Floats:
+        """See `Block`."""
+        own = copy.copy(self.encoder)
+        own.set_params(readout="compact", pooling="max+mean", layers="all")
+        return np.asarray(own.transform(X))
+
+
 @blocks.register("differences", trains=False, keeps=True)
 class Differences(Rich):
     """The rich read-out of the differences from step to step."""
