@@ -5,9 +5,10 @@
 
 A table for each archive: means over the data sets that all rows have, mean ranks, and on the data
 sets that two rows have, what --row gains over the other with its interval of 95 %, wins, ties and
-losses, seconds. A score is the mean over the seeds that were run. Then the gains over families of
-data sets, those that the encoder has seen and others apart (bench/families.toml), and how far
-left-out accuracy is from accuracy. --few: by labels of each class, with the interval over data sets.
+losses. A score is the mean over the seeds that were run. --seconds adds the time of a seed, which
+tells something only where the machine did nothing else. Then the gains over families of data sets,
+those that the encoder has seen and others apart (bench/families.toml), and how far left-out
+accuracy is from accuracy. --few: by labels of each class, with the interval over data sets.
 """
 
 import argparse
@@ -37,6 +38,7 @@ def main() -> None:
     parser.add_argument("--few", nargs="*", type=Path, default=[])
     parser.add_argument("--row", default="softclt")
     parser.add_argument("--least", type=int, default=10, help="Data sets of a row to be ranked.")
+    parser.add_argument("--seconds", action="store_true")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     for archive in ("ucr", "uea"):
@@ -67,9 +69,9 @@ def _archive(archive: str, results: Sequence[Result], options: Any) -> Iterator[
     yield f"\n## {archive}: {len(common)} data sets that all ranked rows have\n"
     yield (
         f"| row | seeds | sets | mean | rank | {options.row} gains | 95 % | wins, ties, losses "
-        "| calibration error | log-loss | fit, s | predict, s |"
+        "| calibration error | log-loss |" + " fit, s | predict, s |" * options.seconds
     )
-    yield "|---|" + "---:|" * 11
+    yield "|---|" + "---:|" * (11 if options.seconds else 9)
     calibration, surprise = (scores(results, name) for name in ("calibration_error", "log_loss"))
     for name in sorted(ranked, key=lambda name: of_row[name]):
         own = rows[name]
@@ -84,7 +86,10 @@ def _archive(archive: str, results: Sequence[Result], options: Any) -> Iterator[
             cells.append(", ".join(map(str, wins_ties_losses(list(gains.values())))))
         cells.append(f"{statistics.fmean(calibration[name][data] for data in common):.1f}")
         cells.append(f"{statistics.fmean(surprise[name][data] for data in common) / 100:.2f}")
-        cells += [f"{_seconds(results, name, phase, common):.0f}" for phase in ("fit", "predict")]
+        if options.seconds:
+            cells += [
+                f"{_seconds(results, name, phase, common):.0f}" for phase in ("fit", "predict")
+            ]
         yield "| " + " | ".join(cells) + " |"
     yield f"\n### What {options.row} gains over families of {archive}\n"
     yield "| over | " + " | ".join(f"{group} families | 95 %" for group in _GROUPS) + " |"
