@@ -72,8 +72,8 @@ def told(name: str) -> list[dict[str, Any]]:
     lines = []
     for row, likely in found.items():
         bins = reliability(likely, codes)
-        line = {"benchmark": "calibration", "data": name, "row": row}
-        line |= {"accuracy": float((likely.argmax(axis=1) == codes).mean())}
+        line: dict[str, Any] = {"benchmark": "calibration", "data": name, "row": row}
+        line["accuracy"] = float((likely.argmax(axis=1) == codes).mean())
         line |= {"calibration_error": bins.ece, "counts": bins.counts.tolist()}
         sums = np.nan_to_num(np.stack([bins.confidence, bins.accuracy])) * bins.counts
         lines.append(line | {"confidence": sums[0].tolist(), "right": sums[1].tolist()})

@@ -139,18 +139,20 @@ def _left_out(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _curves(results: Sequence[Result]) -> dict[str, dict[int, list[float]]]:
-    """Row -> labels of each class -> accuracy on each data set, the mean over seeds."""
+    """Row -> labels of each class -> accuracy on each data set that all have, mean over seeds."""
     found: dict[str, dict[int, list[float]]] = {}
-    for name, own in scores(results, "accuracy").items():
+    rows = scores(results, "accuracy")
+    common = sorted(set.intersection(*(set(own) for own in rows.values())))
+    for name, own in rows.items():
         row, _, labels = name.rpartition(", ")
-        found.setdefault(row, {})[int(labels)] = [own[data] for data in sorted(own)]
+        found.setdefault(row, {})[int(labels)] = [own[data] for data in common]
     return found
 
 
 def _few(results: Sequence[Result]) -> Iterator[str]:
     curves = _curves(results)
     labels = sorted({n for curve in curves.values() for n in curve})
-    n_sets = len({one.dataset for one in results})
+    n_sets = len(curves["softclt"][labels[0]])
     yield f"\n## Labels of each class: means over {n_sets} data sets\n"
     yield "| row | " + " | ".join(map(str, labels)) + " |"
     yield "|---|" + "---:|" * len(labels)

@@ -26,7 +26,7 @@ from softclt.encoders.residual import ProjectedEncoder, ResidualEncoder
 from softclt.methods import Pretrained
 from softclt.training import Batch, StepDraws
 from softclt.training.callbacks import Progress
-from softclt.training.course import Course
+from softclt.training.course import Course, Objective
 from softclt.training.phases import Phase, run_phase
 from softclt.validation import Floats, Floats64, Ints
 
@@ -226,7 +226,7 @@ class _Lesson:
         run_phase(phase, network, progress=self.progress, callbacks=[end])
 
 
-def _cross_entropy(weights: Tensor) -> Callable[[Encoder, Batch, StepDraws], Tensor]:
+def _cross_entropy(weights: Tensor) -> Objective:
     """The loss of a batch, each series counting by its weight."""
 
     def loss(module: Encoder, batch: Batch, draws: StepDraws) -> Tensor:
