@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from by_family import Scores, by_group, scores
 
+from softclt.reports.comparison import rank_diagram
 from softclt.reports.figures.style import COLOURS, MARKERS, new_figure, save_figure, style
 from softclt.reports.statistics import interval, ranks, wins_ties_losses
-from softclt.silence import without_warnings
 from softclt.tasks import Result, read_results
 
 Rows = Mapping[str, Scores]
@@ -100,7 +100,7 @@ def _archive(archive: str, results: Sequence[Result], options: Any) -> Iterator[
             cells = [cell for group in _GROUPS for cell in _of_families(groups[group])]
             yield f"| {name} | " + " | ".join(cells) + " |"
     if options.out is not None:
-        figure = cd_figure(table, list(ranked), options.row)
+        figure = rank_diagram(table, list(ranked), [options.row])
         save_figure(figure, options.out / f"classify-{archive}.png")
 
 
@@ -187,20 +187,6 @@ def few_figure(results: Sequence[Result]) -> Any:
     ax.minorticks_off()
     ax.set(xlabel="labels of each class", ylabel="accuracy in per cent")
     ax.legend(loc="lower right")
-    return figure
-
-
-@style()
-def cd_figure(table: Any, names: Sequence[str], own: str) -> Any:
-    """The critical-difference diagram, drawn by aeon."""
-    from aeon.visualisation import plot_critical_difference
-    from matplotlib import pyplot as plt
-
-    with without_warnings(), plt.ioff():
-        figure, _ = plot_critical_difference(
-            table, list(names), highlight={own: COLOURS[0]}, width=6.5, textspace=1.8
-        )
-    plt.close(figure)
     return figure
 
 
