@@ -62,7 +62,7 @@ def test_each_story_of_the_readme_runs(block, tmp_path, monkeypatch):
     run_in(tmp_path, block)
 
 
-@pytest.mark.parametrize("page", ["docs/frames.md"])
+@pytest.mark.parametrize("page", ["docs/classify.md", "docs/frames.md"])
 def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     pytest.importorskip("polars", reason="the page shows frames of polars")
     monkeypatch.chdir(tmp_path)
