@@ -64,7 +64,12 @@ def test_each_story_of_the_readme_runs(block, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("page", "package"), [("docs/frames.md", "polars"), ("docs/export.md", "onnxscript")]
+    ("page", "package"),
+    [
+        ("docs/classify.md", "matplotlib"),
+        ("docs/frames.md", "polars"),
+        ("docs/export.md", "onnxscript"),
+    ],
 )
 def test_the_python_of_a_page_runs_from_top_to_bottom(page, package, tmp_path, monkeypatch):
     pytest.importorskip(package, reason="the page shows it")

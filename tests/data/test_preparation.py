@@ -8,6 +8,7 @@ from softclt.data.preparation import (
     channel_scale,
     scale_each_series,
     split_sections,
+    stretched,
 )
 
 NAN = np.nan
@@ -85,3 +86,17 @@ def test_series_are_prepared_in_blocks_as_if_at_once(rng, monkeypatch):
     monkeypatch.setattr(preparation, "_BLOCK", 3 * 18)  # 3 series at a time, and 2 at last
     for whole, in_blocks in zip(at_once, prepared(), strict=True):
         np.testing.assert_allclose(in_blocks, whole, rtol=1e-6)
+
+
+def test_stretched_series_have_the_same_values_on_other_steps(rng):
+    X = 5.0 + 3.0 * rng.normal(size=(4, 2, 30)).cumsum(axis=-1)
+    X[1, 0] = np.nan
+    X[1, 1, :] = [NAN] * 29 + [7.0]
+    X[2, :, :4] = NAN
+    X[3, 1, 1:-1] = NAN
+    np.testing.assert_array_equal(stretched(X[:1], 30), X[:1])
+    twice = stretched(X, 59)
+    np.testing.assert_allclose(twice[0, :, ::2], X[0])
+    np.testing.assert_array_equal(twice[1], [[0.0] * 59, [7.0] * 59])
+    np.testing.assert_allclose(twice[2, :, [0, -1]], X[2, :, [4, -1]])
+    np.testing.assert_allclose(np.diff(twice[3, 1]), (X[3, 1, -1] - X[3, 1, 0]) / 58)

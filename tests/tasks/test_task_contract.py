@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from softclt import TS2Vec, evaluate
+from softclt import SeriesClassifier, TS2Vec, evaluate
 from softclt.data import AnomalyData, AnomalySeries, Dataset, simulated_states, waves
 from softclt.tasks import tasks
 
 MODEL = TS2Vec(output_dims=8, hidden_dims=4, depth=2, max_iter=1, tau_instance=None)
+OTHER_MODELS = {"supervised": SeriesClassifier(features=("base",))}
 
 
 def peaks():
@@ -31,6 +32,7 @@ CASES = {
     "classification": (lambda: waves(n_per_class=8, length=24, random_state=1), {}),
     "forecasting": (hourly, {"context": 20, "horizons": [2]}),
     "semi_supervised": (lambda: waves(n_per_class=8, length=24, random_state=1), {"shares": [25]}),
+    "supervised": (lambda: waves(n_per_class=8, length=24, random_state=1), {"labels": 4}),
     "transfer": (
         lambda: waves(n_per_class=8, length=24, random_state=1),
         {"source": "synthetic/waves", "mode": "probe"},
@@ -52,6 +54,7 @@ def test_the_same_seed_gives_the_same_scores(name):
     if name == "anomaly":
         pytest.importorskip("statsmodels", reason="the protocol needs the `data` extra")
     make, options = CASES[name]
-    first, second = (evaluate(name, clone(MODEL), make(), seed=3, **options) for _ in range(2))
+    model = OTHER_MODELS.get(name, MODEL)
+    first, second = (evaluate(name, clone(model), make(), seed=3, **options) for _ in range(2))
     assert first.metrics == second.metrics
     assert first.metrics

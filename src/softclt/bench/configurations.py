@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from softclt.methods import EmbeddingEnsemble, methods
+from softclt.methods import EmbeddingEnsemble, RepresentationLearner
 from softclt.schema import (
     FLAG,
     LIST,
@@ -21,7 +21,7 @@ from softclt.schema import (
     table_of,
     whole_number,
 )
-from softclt.tasks.evaluation import tasks, tau_choice_of
+from softclt.tasks.evaluation import models_of, tasks, tau_choice_of
 from softclt.validation import check_choice, check_known
 
 STRATEGIES = ("train", "unlabelled", "oracle")
@@ -118,6 +118,7 @@ class Configurations:
         self.task = table.get("task", "classification")
         known = inspect.signature(tasks[self.task]).parameters
         self._has_probe = "probe" in known
+        self._kinds, self._kind = models_of(self.task)
         self._device = device
         for strategy in select or ():
             check_choice(strategy, (*STRATEGIES, "default"), "select")
@@ -155,10 +156,10 @@ class Configurations:
         for asked in configurations:
             check_choice(asked, list(self._tables), "a configuration")
         for asked in methods_only:
-            methods[asked]
+            self._kinds[asked]
         wanted = {name: self._tables[name].get("among", [name]) for name in self._tables}
         needed = {part for name in configurations for part in (name, *wanted[name])}
-        known = {name: table.get("method", "ts2vec") for name, table in self._tables.items()}
+        known = {name: table.get("method", self._kind) for name, table in self._tables.items()}
         return [
             name
             for name, parts in wanted.items()
@@ -286,13 +287,15 @@ class Configurations:
 
     def _model(self, name: str, point: Mapping[str, Any]) -> Any:
         table = self._tables[name]
-        kind = methods[table.get("method", "ts2vec")]
+        kind = self._kinds[table.get("method", self._kind)]
         params = {key: plain(value) for key, value in table["params"].items()} | dict(point)
         known = list(inspect.signature(kind).parameters)
         if self._device is not None and "device" in known:
             params["device"] = self._device
         check_known(params, known, f"configuration {name!r}: {kind.__name__}", "parameter")
         preset = table.get("preset")
+        if preset is not None and not hasattr(kind, "from_preset"):
+            raise ValueError(f"configuration {name!r}: {kind.__name__} has no presets")
         model = kind(**params) if preset is None else kind.from_preset(preset, **params)
         members = table.get("members")
         if members is None and "replicas" not in table:
@@ -311,8 +314,10 @@ def _checked(name: str, model: Any, learners: Sequence[Any], theirs: bool) -> An
     """The model, if its parameters are such that it can be fitted; ``theirs``: of a user's file."""
     for learner in learners:
         try:
+            if not hasattr(learner, "_check_parameters"):  # of another package
+                continue
             learner._check_parameters()
-            if theirs:
+            if theirs and isinstance(learner, RepresentationLearner):
                 learner.check_size()
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise ValueError(f"configuration {name!r}: {error}") from None

@@ -18,7 +18,7 @@ import numpy as np
 
 from softclt.bench.running import Plan
 from softclt.bench.sets import SetFacts
-from softclt.methods import EmbeddingEnsemble, TS2Vec
+from softclt.methods import EmbeddingEnsemble, RepresentationLearner, TS2Vec
 from softclt.methods.learner import find_device
 from softclt.progress import time_in_words
 from softclt.tasks.together import training_of
@@ -147,7 +147,9 @@ def _members(model: Any) -> list[Any]:
 
 
 def _steps(model: Any, facts: SetFacts) -> int:
-    """Of training."""
+    """Of training; what is not ours has none that we know of."""
+    if not isinstance(model, RepresentationLearner):
+        return 0
     steps, epochs = getattr(model, "max_iter", None), getattr(model, "max_epochs", None)
     if steps is not None:
         return int(steps)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from softclt.data.preparation import resampled
+from softclt.data.preparation import resampled, stretched
 from softclt.methods import Pretrained, RepresentationLearner, TS2Vec, fit_many, load_pretrained
 from softclt.methods.pretrained import level_and_scale
 from softclt.optional import needed
@@ -72,6 +72,17 @@ class Compact(Rich):
         return np.asarray(compact.set_params(readout="compact").transform(X))
 
 
+@blocks.register("outputs", trains=False, keeps=True)
+class Outputs(Rich):
+    """Largest value and mean over time of all blocks of the encoder: what is fine-tuned."""
+
+    def transform(self, X: Floats) -> Floats:
+        """See `Block`."""
+        own = copy.copy(self.encoder)
+        own.set_params(readout="compact", pooling="max+mean", layers="all")
+        return np.asarray(own.transform(X))
+
+
 @blocks.register("differences", trains=False, keeps=True)
 class Differences(Rich):
     """The rich read-out of the differences from step to step."""
@@ -131,7 +142,7 @@ class Statistics(Block):
 
     def transform(self, X: Floats) -> Floats:
         """See `Block`."""
-        x = _on_steps(X, _AT)
+        x = stretched(X, _AT)
         spectrum = np.abs(np.fft.rfft(x, axis=-1))[..., 1:]
         found = [level_and_scale(X).reshape(len(X), -1)]
         for values in (x, np.diff(x), np.diff(x, 2), spectrum):
@@ -249,13 +260,3 @@ _AEON = (
     "the features multirocket and hydra come from aeon, which is not installed: "
     "pip install 'softclt[data]'"
 )
-
-
-def _on_steps(X: Floats, steps: int) -> Floats:
-    """Values at so many steps from the first to the last, gaps filled, level and scale kept."""
-    seen = ~np.isnan(X)
-    values, count = np.where(seen, X, 0.0).astype(np.float64), np.maximum(seen.sum(axis=-1), 1)
-    mean = values.sum(axis=-1) / count
-    off = np.where(seen, values - mean[..., None], 0.0)
-    spread = np.sqrt((off**2).sum(axis=-1) / count)
-    return np.asarray(resampled(X, steps) * spread[..., None] + mean[..., None])

@@ -15,7 +15,7 @@ from softclt.classification.calibration import Calibration
 from softclt.classification.design import Scaling
 from softclt.methods import Pretrained, RepresentationLearner, load_model
 from softclt.persistence import check_entries
-from softclt.schema import LIST, NUMBER, SIZE, TABLE, TEXT, TEXTS, either
+from softclt.schema import FLAG, LIST, NUMBER, SIZE, TABLE, TEXT, TEXTS, either
 
 if TYPE_CHECKING:
     from softclt.classification.classifier import SeriesClassifier
@@ -58,6 +58,7 @@ def save_classifier(model: "SeriesClassifier", folder: str | os.PathLike[str]) -
             "n_channels": model.n_features_in_,
             "features": list(model.features_),
             "alpha": model.alpha_,
+            "tuned": model.tuned_,
             "factor": model._calibration.factor,
             "loo_accuracy": "none" if accuracy is None else accuracy,
             "models": {sub: _digest_of(folder / sub) for sub in inner},
@@ -92,6 +93,7 @@ _FITTED = {
     "n_channels": SIZE,
     "features": TEXTS,
     "alpha": NUMBER,
+    "tuned": FLAG,
     "factor": NUMBER,
     "loo_accuracy": either(NUMBER, TEXT),
     "models": TABLE,
@@ -126,7 +128,7 @@ def _restore(
     arrays = {name: own.numpy().astype(np.float64) for name, own in tensors.items()}
     model.classes_ = np.array(classes, dtype=kind)
     model.n_features_in_, model.features_ = fitted["n_channels"], tuple(names)
-    model.alpha_ = float(fitted["alpha"])
+    model.alpha_, model.tuned_ = float(fitted["alpha"]), fitted["tuned"]
     model.loo_probabilities_, model.left_out_ = None, None
     accuracy = fitted["loo_accuracy"]
     model.loo_accuracy_ = float("nan") if isinstance(accuracy, str) else float(accuracy)

@@ -21,6 +21,7 @@ class What(StrEnum):
     schedules = "schedules"
     tasks = "tasks"
     probes = "probes"
+    classifiers = "classifiers"
     scorers = "scorers"
     thresholds = "thresholds"
     data = "data"
@@ -38,6 +39,7 @@ _REGISTRIES = {  # the others are tables of another kind
     What.schedules: "softclt.training.schedules",
     What.tasks: "softclt.tasks",
     What.probes: "softclt.probes",
+    What.classifiers: "softclt.classification",
     What.scorers: "softclt.anomaly.scorers",
     What.thresholds: "softclt.anomaly.thresholds",
     What.figures: "softclt.reports.figures",

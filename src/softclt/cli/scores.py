@@ -31,13 +31,20 @@ Probes = Annotated[
         help="svm, ridge, linear, knn; several share one fit.  [default: svm]",
     ),
 ]
+Method = Annotated[
+    str | None,
+    typer.Option(
+        help="See 'softclt list methods'; for the task supervised, 'softclt list classifiers'.  "
+        "[default: ts2vec; series-classifier]",
+    ),
+]
 
 
 @options.reads_tables
 def evaluate(
     task: Annotated[str, typer.Argument(metavar="TASK", help="See 'softclt list tasks'.")],
     data: options.Data,
-    method: options.Method = "ts2vec",
+    method: Method = None,
     preset: options.Preset = None,
     settings: options.Settings = None,
     seeds: Annotated[int, typer.Option(min=1, help="Run with the seeds 0, 1, ...")] = 3,
@@ -61,15 +68,15 @@ def evaluate(
     """You wonder how well a method does on data with labels: fit, score, mean and spread."""
     check_outputs(Output(out, (".jsonl",), goes_on=True), reads=[data])
     check_input(data)
-    model = build_model(method, preset, settings)
 
     from softclt.bench.runs import Run, run_all
     from softclt.data import load
     from softclt.progress import progress_bar
-    from softclt.tasks import tasks
+    from softclt.tasks.evaluation import models_of
 
-    tasks[task]  # an unknown one is told the known ones before the data are read
-
+    table, usual = models_of(task)  # an unknown one is told the known ones before data are read
+    method = usual if method is None else method
+    model = build_model(method, preset, settings, table)
     task_options = parse_settings(option, "--option shares=[5,20]")
     if probe:
         task_options["probe"] = probe[0] if len(probe) == 1 else probe

@@ -5,7 +5,10 @@ import inspect
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from softclt.registry import Registry
 
 _WORDS = {"none": None, "null": None, "true": True, "false": False}
 
@@ -41,13 +44,22 @@ def parse_value(text: str) -> Any:
 
 
 def build_model(
-    method: str, preset: str | None, settings: Sequence[str] | None, **fallbacks: Any
+    method: str,
+    preset: str | None,
+    settings: Sequence[str] | None,
+    table: "Registry[Any] | None" = None,
+    **fallbacks: Any,
 ) -> Any:
-    """An unfitted estimator; ``fallbacks`` hold where neither preset nor settings say otherwise."""
+    """An unfitted estimator of a table, by default that of all methods.
+
+    ``fallbacks`` hold where neither preset nor settings say otherwise.
+    """
     from softclt.methods import methods
     from softclt.validation import check_known
 
-    kind = methods[method]
+    kind: Any = (methods if table is None else table)[method]
+    if preset is not None and not hasattr(kind, "from_preset"):
+        raise ValueError(f"{method} has no presets; leave --preset out")
     given = parse_settings(settings)
     known = list(inspect.signature(kind).parameters)
     check_known(given, known, method, "parameter")

@@ -1,7 +1,7 @@
 """What happens to series between the door and the training loop: scaling, sections, centring."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -190,18 +190,28 @@ def resampled(X: Floats, length: int) -> Floats32:
         X: Series ``(N, D, T)``, NaN where missing.
         length: Steps of the result.
     """
+    return np.asarray(_on_steps(X, length, standardised), np.float32)
+
+
+def stretched(X: Floats, length: int) -> Floats64:
+    """As `resampled`, but values stay what they are; a channel with one value has it everywhere."""
+    return _on_steps(X, length, lambda x: x)
+
+
+def _on_steps(X: Floats, length: int, shaped: Callable[[Floats], Floats]) -> Floats64:
+    """Series on so many steps; ``shaped`` is what each is made first, without gaps."""
     n, d, _ = X.shape
-    out = np.zeros((n, d, length), np.float32)
+    out = np.zeros((n, d, length))
     for rows in blocks_of((n, d, max(length, X.shape[-1]))):
         part, own = X[rows], out[rows]
         complete = ~np.isnan(part).any(axis=(1, 2))
-        own[complete] = _on_grid(standardised(part[complete]), length)
+        own[complete] = _on_grid(shaped(part[complete]), length)
         for i in np.flatnonzero(~complete):
             for c in range(d):
                 there = np.flatnonzero(~np.isnan(part[i, c]))
-                if len(there) > 1:
+                if len(there):
                     whole = filled(part[i : i + 1, c : c + 1, there[0] : there[-1] + 1])
-                    own[i, c] = _on_grid(standardised(whole), length)
+                    own[i, c] = _on_grid(shaped(whole), length)
     return out
 
 
@@ -235,7 +245,7 @@ def filled(X: Floats) -> Floats:
     return X
 
 
-def _on_grid(x: Floats64, length: int) -> Floats64:
+def _on_grid(x: Floats, length: int) -> Floats:
     """Complete series ``(..., T)`` at evenly spaced places."""
     t = x.shape[-1]
     if t == length:

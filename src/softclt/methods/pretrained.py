@@ -218,6 +218,10 @@ class Pretrained(SeriesContrast):
         self._start_ = replace(start, tensors=tensors, adapted=True, before=before)
         return self
 
+    def keep_weights(self) -> Self:
+        """Make its weights what its network has become, after somebody trained that in place."""
+        return self._start_after(self._start(), self)
+
     def __sklearn_clone__(self) -> Self:
         copy: Self = super().__sklearn_clone__()
         if (start := self.__dict__.get("_start_")) is not None and start.asked == self.weights:

@@ -172,7 +172,7 @@ class SeriesContrast(TargetLearner):
         """What `transform` gives for several ``(pooling, layers)``, from one pass."""
         X = self._checked(X)
         found: dict[tuple[str, str], Floats32] = {}
-        steps = self._steps_of_series(X)
+        steps = self.steps_of(X)
         for own in np.unique(steps):
             rows = np.flatnonzero(steps == own)
             seen = resampled(X if len(rows) == len(X) else X[rows], int(own))
@@ -183,8 +183,8 @@ class SeriesContrast(TargetLearner):
     def _n_numbers(self) -> int:
         return self.n_features_in_ * super()._n_numbers()
 
-    def _steps_of_series(self, X: Floats) -> Ints:
-        """At how many steps each series is read: a few different numbers."""
+    def steps_of(self, X: Floats) -> Ints:
+        """At how many steps whole series ``(N, D, T)`` are read: a few different numbers."""
         least, most = self.read_lengths()
         even = -(-series_lengths(X) // EVEN) * EVEN
         steps: Ints = np.clip(even, min(least, most), most)

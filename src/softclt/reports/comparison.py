@@ -88,23 +88,37 @@ def _cd_picture(analysis: Analysis) -> Picture:
     return "Critical-difference diagram", caption, critical_difference(analysis)
 
 
-@style()
 def critical_difference(analysis: Analysis) -> "Figure":
-    """The critical-difference diagram of the compared rows, drawn by aeon."""
+    """The critical-difference diagram of the compared rows; ours are blue."""
+    names = [row.name for row in analysis.compared]
+    own = [row.name for row in analysis.compared if not row.published]
+    return rank_diagram(analysis.scores, names, own, analysis.metric.lower_is_better)
+
+
+@style()
+def rank_diagram(
+    scores: Floats, names: Sequence[str], own: Sequence[str], lower_is_better: bool = False
+) -> "Figure":
+    """The critical-difference diagram of scores ``(n_sets, n_rows)``, drawn by aeon.
+
+    Args:
+        scores: Of data sets by rows.
+        names: Of the rows.
+        own: Those of them that are blue.
+        lower_is_better: Errors rather than scores.
+    """
     from aeon.visualisation import plot_critical_difference
     from matplotlib import pyplot as plt
 
-    names = [row.name for row in analysis.compared]
-    own = {row.name: COLOURS[0] for row in analysis.compared if not row.published}
     scale = max(3.6, 0.27 * len(names))
     # Inches for letters of 10 points, and for a tenth of the width that the diagram cuts off.
     textspace = 0.65 + 0.09 * max(map(len, names)) + 0.125 * scale
     with without_warnings(), plt.ioff():  # of rows that are equal everywhere: a bar joins them
         figure, _ = plot_critical_difference(
-            analysis.scores,
-            names,
-            highlight=own,
-            lower_better=analysis.metric.lower_is_better,
+            scores,
+            list(names),
+            highlight=dict.fromkeys(own, COLOURS[0]),
+            lower_better=lower_is_better,
             alpha=ALPHA,
             width=scale + 2 * textspace,
             textspace=textspace,

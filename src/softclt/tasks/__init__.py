@@ -5,6 +5,7 @@ from softclt.tasks import anomaly as anomaly  # registers itself, as those below
 from softclt.tasks import classification as classification
 from softclt.tasks import forecasting as forecasting
 from softclt.tasks import semi_supervised as semi_supervised
+from softclt.tasks import supervised as supervised
 from softclt.tasks import transfer as transfer
 from softclt.tasks import windows as windows
 from softclt.tasks.evaluation import Outcome as Outcome

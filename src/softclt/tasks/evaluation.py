@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from softclt.classification import classifiers
 from softclt.data import Dataset, load
 from softclt.methods import EmbeddingEnsemble, RepresentationLearner, methods
 from softclt.persistence import json_safe, utc_now, versions
@@ -79,9 +80,17 @@ def fit_and_embed(
 #: Functions ``(model, data, **options) -> Outcome``; they fit the unfitted model themselves. Tag
 #: ``reading``: the `Reading` that the task consists of, where it does. Tag ``metric``: what reports
 #: look at first; accuracy if there is none. Tag ``together``: a `Together` of the same task, which
-#: suites take on a GPU. Tag ``beside``: what else every run scores, for readers
+#: suites take on a GPU. Tag ``models``: the table that its models are named in, and ``model``: the
+#: one where none is named; see `models_of`. Tag ``beside``: what else every run scores, for readers
 #: to see whether learning helped: the beginning of its metrics' names, and what to call it.
 tasks: Registry[Callable[..., Outcome]] = Registry("task")
+
+
+def models_of(task: str) -> tuple[Registry[Any], str]:
+    """The table that names the models of a task, and the name of the one to begin with."""
+    tags = tasks.tags(task)
+    return tags.get("models", methods), tags.get("model", "ts2vec")
+
 
 #: ``(models, data, **options)``: the outcomes of a task on several unfitted models.
 Together = Callable[..., list[Outcome]]
@@ -211,10 +220,12 @@ def announce(
 
 def method_name(model: Any) -> str:
     """Registered name of a model's class; the class' own name where it is not ours."""
-    try:
-        return methods.name_of(type(model))
-    except ValueError:
-        return type(model).__name__
+    for registry in (methods, classifiers):
+        try:
+            return registry.name_of(type(model))
+        except ValueError:
+            continue
+    return type(model).__name__
 
 
 def parameters(model: Any) -> dict[str, Any]:
