@@ -35,7 +35,9 @@ class PatchBank:
     def fit(self, series: Sequence[Floats64], chosen: Sequence[Ints]) -> "PatchBank":
         """Keep the patches of series ``(C, T_i)`` that begin at the chosen steps."""
         self.places_ = list(chosen)
-        parts = [patches_of(filled(x), self.width)[:, own] for x, own in zip(series, chosen, strict=True)]
+        parts = [
+            patches_of(filled(x), self.width)[:, own] for x, own in zip(series, chosen, strict=True)
+        ]
         patches = np.concatenate([part.swapaxes(0, 1) for part in parts])  # (n, C, width)
         self.centre_ = 0.0
         if self.encoder is not None:

@@ -25,6 +25,7 @@ class Detection:
         start: The first judged step of the series.
         normal: Scores of the steps that the threshold learned from; None where it learned nothing.
         normal_levels: Their levels.
+        channels: How strange each channel is ``(D, T - start)``, where the scorer can say that.
     """
 
     scores: Floats
@@ -32,6 +33,7 @@ class Detection:
     start: int
     normal: Floats | None = None
     normal_levels: Floats | None = None
+    channels: Floats | None = None
 
     def flags(self, delay: int = 0) -> Flags:
         """Steps above their level, cleared within ``delay`` steps of one before."""
@@ -43,6 +45,20 @@ class Detection:
             Alarm(alarm.start + self.start, alarm.end + self.start, alarm.severity)
             for alarm in find_alarms(self.scores, self.levels, gap, persist)
         ]
+
+    def explained_by(self, alarm: Alarm) -> list[int]:
+        """Channels that make an alarm strange, the strangest first: at least half as much as it.
+
+        Args:
+            alarm: With the steps of the whole series. None are named where the scorer has no
+                scores of channels.
+        """
+        if self.channels is None:
+            return []
+        steps = slice(alarm.start - self.start, alarm.end + 1 - self.start)
+        own = np.nan_to_num(self.channels[:, steps], nan=-np.inf).max(axis=1)
+        order = np.argsort(-own, kind="stable")
+        return [int(d) for d in order if own[d] >= own[order[0]] / 2 and own[d] > -np.inf]
 
     def false_alarms_a_step(self, gap: int = 7, persist: tuple[int, int] = (1, 1)) -> float:
         """How often a normal step is expected to begin an alarm, by those of the learned part.
@@ -72,17 +88,19 @@ def watch(
         threshold: A registered name, or ``"own"``: the decision that a baseline makes itself.
         params: Of the threshold.
     """
-    scores = scorer.score(series)
+    scores, channels = scorer.score(series), None
+    if len(series) > 1 and hasattr(scorer, "channel_scores"):
+        channels = scorer.channel_scores(series)[:, start:]
     if threshold == OWN:
         levels = _own_levels(scorer, series, scores)
     elif thresholds.tags(threshold)["trains"]:
         normal = new_scores_of(scorer, [series[:, :start]], [scores[:start]])
         rule = new_threshold(threshold, params).fit(normal)
         levels, known = rule.levels(scores[start:]), normal[0]
-        return Detection(scores[start:], levels, start, known, rule.levels(known))
+        return Detection(scores[start:], levels, start, known, rule.levels(known), channels)
     else:
         levels = new_threshold(threshold, params).levels(scores)
-    return Detection(scores[start:], levels[start:], start)
+    return Detection(scores[start:], levels[start:], start, channels=channels)
 
 
 def new_scores_of(

@@ -114,7 +114,8 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """How strange each step is, ``(N, T)``: higher is stranger, NaN is not scored.
 
         Missing steps, those behind the end of a series and, with the masked scorer, the first 21
-        are not scored; nor are series shorter than the shortest patch. A series of which no step is scored is refused.
+        are not scored; nor are series shorter than the shortest patch. A series of which no step
+        is scored is refused.
         """
         X = self._seen(X)
         scores = np.full((X.shape[0], X.shape[2]), np.nan)

@@ -88,10 +88,12 @@ class PatchScorer(BaseEstimator):  # type: ignore[misc]
         self.windows_ = sorted({min(int(width), most) for width in self.windows})
         self.encoder_ = self._trained(own)
         apart = self.channels == "apart"
-        self.groups_ = [[d] for d in range(self.n_channels_)] if apart else [
-            list(range(self.n_channels_))
+        self.groups_ = (
+            [[d] for d in range(self.n_channels_)] if apart else [list(range(self.n_channels_))]
+        )
+        self.banks_ = [
+            [self._bank_of(own, group, w) for w in self.windows_] for group in self.groups_
         ]
-        self.banks_ = [[self._bank_of(own, group, w) for w in self.windows_] for group in self.groups_]
         self.centre_, self.spread_ = np.zeros(len(self.groups_)), np.ones(len(self.groups_))
         found = self._calibrate(own)
         if len(self.groups_) > 1:
@@ -120,7 +122,9 @@ class PatchScorer(BaseEstimator):  # type: ignore[misc]
             starts = bank.starts(x)
             shares = np.full((len(x), max(0, x.shape[1] - bank.width + 1)), np.nan)
             if len(starts):
-                shares[:, starts] = bank.shares(patches_of(filled(x), bank.width)[:, starts].swapaxes(0, 1)).T
+                shares[:, starts] = bank.shares(
+                    patches_of(filled(x), bank.width)[:, starts].swapaxes(0, 1)
+                ).T
                 part[:] = [by_overlap(share, bank.width) for share in shares]
         with without_warnings(RuntimeWarning):  # about steps without a score
             share = np.nanmean(parts, axis=0)

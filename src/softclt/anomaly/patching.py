@@ -59,4 +59,3 @@ def held(x: Floats64, start: float = 0.0) -> Floats64:
     known = ~np.isnan(x)
     last = np.maximum.accumulate(np.where(known, np.arange(len(x)), -1))
     return np.where(last >= 0, x[np.maximum(last, 0)], start)
-

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 SHOWN = 5  # alarms that are printed
 HALF = 0.5
+WEEK = 7 * 86400  # seconds
 
 
 @options.reads_tables
@@ -47,12 +48,12 @@ def detect(
         ),
     ] = None,
     model: options.Trained = None,
-    scorer: Annotated[str, typer.Option(help="See 'softclt list scorers'.")] = "masked",
+    scorer: Annotated[str, typer.Option(help="See 'softclt list scorers'.")] = "patches",
     threshold: Annotated[
         str | None,
         typer.Option(
-            help="sigma, running, spot, dspot; or own: a baseline's decision.  "
-            "[default: sigma; running with --model]"
+            help="sigma, conformal, running, spot, dspot; or own: a baseline's decision.  "
+            "[default: sigma; running if a scorer takes its model from --model]"
         ),
     ] = None,
     plot: Annotated[
@@ -65,6 +66,12 @@ def detect(
     gap: Annotated[
         int, typer.Option(min=0, help="Strange steps at most so far apart are one alarm.")
     ] = 7,
+    persist: Annotated[
+        str,
+        typer.Option(
+            metavar="M/N", help="An alarm needs M strange ones of N last steps.", show_default=True
+        ),
+    ] = "1/1",
     method: options.Method = "ts2vec",
     preset: options.Preset = None,
     settings: options.Settings = None,
@@ -78,8 +85,9 @@ def detect(
     """You watch machines, loads or sales: find the steps that do not belong, and write alarms.
 
     Learns from the first half of each series what is normal, and judges the rest. A table without
-    an id column is one series. With --model nothing is learned here: the threshold runs along, and
-    all but the first tenth is judged. Severity 1 is just an alarm, 2 is twice as far out.
+    an id column is one series. --model base compares patches as that model sees them. With --scorer
+    masked or bank, --model learns nothing here: the threshold runs along, and all but the first
+    tenth is judged. Severity 1 is just an alarm, 2 is twice as far out.
     """
     check_model(model, preset, settings)
     check_outputs(
@@ -90,39 +98,46 @@ def detect(
         reads=[data],
     )
     check_input(data)
+    lasting = _persistence(persist)
 
     from sklearn.frozen import FrozenEstimator
 
     from softclt.anomaly.detection import check_threshold
+    from softclt.anomaly.scorers import scorers
     from softclt.anomaly.watching import TENTH, Watch, read_watched, worst_first
 
-    share = (TENTH if model is not None else HALF) if train is None else train
+    cold = model is not None and bool(scorers.tags(scorer).get("model"))
+    share = (TENTH if cold else HALF) if train is None else train
     if threshold is None:
-        threshold = "running" if model is not None and train is None else "sigma"
+        threshold = "running" if cold and train is None else "sigma"
     check_threshold(threshold, scorer)
-    table, found = read_watched(data, columns)
+    table, found, words = read_watched(data, columns)
+    for one in words:
+        tell(one)
     learner = trained_or_new(model, method, preset, settings, seed, lam=0.0, tau_instance=None)
     how = Watch(
         model=learner if model is None else FrozenEstimator(learner),
-        cold=model is not None,
+        encoder=None if model is None else FrozenEstimator(learner),
+        cold=cold,
         share=share,
         scorer=scorer,
         threshold=threshold,
         context=context,
-        random_state=None if model is not None else seed,
+        random_state=None if cold else seed,
     )
     series = _watchable(data, how, found)
     _note_work(how, series, method, data)
     with about(data):
         detections = how.run(series)
-    alarms, ranked = worst_first(detections, gap)
-    written = _alarm_table(table, series, alarms)
+    alarms, ranked = worst_first(detections, gap, lasting)
+    written = _alarm_table(table, series, detections, alarms)
     write_table(written, out, safe_csv)
     if scores is not None:
         write_table(_score_table(table, series, detections), scores, safe_csv)
     if plot is not None:
         _draw(table, series, detections, alarms, plot, data)
     judged = sum(len(detection.scores) for detection in detections)
+    weekly = _false_a_week(series, detections, gap, lasting)
     if as_json:
         print_json(
             {
@@ -132,11 +147,45 @@ def detect(
                 "series": len(series),
                 "left_out": len(found) - len(series),
                 "judged_steps": judged,
+                "false_alarms_a_week": weekly,
                 "alarms": written.to_dict("records"),
             }
         )
         return
     _tell(table, series, ranked, judged, out, plot)
+    if weekly is not None:
+        say(f"False alarms to expect: at most about {weekly:.3g} a week, by the part learned from.")
+
+
+def _persistence(text: str) -> tuple[int, int]:
+    """``3/5`` as two numbers."""
+    from softclt.anomaly.events import check_persistence
+
+    least, _, of = text.partition("/")
+    try:
+        pair = int(least), int(of)
+    except ValueError:
+        raise ValueError(f"--persist is {text!r}; expected two numbers, e.g. 3/5") from None
+    check_persistence(*pair)
+    return pair
+
+
+def _false_a_week(
+    series: "list[Watched]",
+    detections: "list[Detection]",
+    gap: int,
+    persist: tuple[int, int],
+) -> float | None:
+    """Of all series together; None where times are no dates, or nothing was learned."""
+    import numpy as np
+
+    total = 0.0
+    for one, detection in zip(series, detections, strict=True):
+        if one.times.dtype.kind != "M" or len(one.times) < 2:
+            return None
+        step = float(np.median(np.diff(one.times)) / np.timedelta64(1, "s"))
+        total += detection.false_alarms_a_step(gap, persist) * WEEK / step
+    return None if np.isnan(total) else total
 
 
 def _watchable(data: str, how: "Watch", found: "list[Watched]") -> "list[Watched]":
@@ -172,19 +221,28 @@ def _note_work(how: "Watch", series: "list[Watched]", method: str, data: str) ->
 
 
 def _alarm_table(
-    table: "SeriesTable", series: "list[Watched]", alarms: "list[list[Alarm]]"
+    table: "SeriesTable",
+    series: "list[Watched]",
+    detections: "list[Detection]",
+    alarms: "list[list[Alarm]]",
 ) -> "pd.DataFrame":
-    """A row for each alarm, in the order of series and time."""
+    """A row for each alarm, in the order of series and time; of several channels, which it is."""
     import pandas as pd
 
     rows = []
-    for one, own in zip(series, alarms, strict=True):
+    names_of = table.channels or ()
+    explained = any(detection.channels is not None for detection in detections)
+    for one, detection, own in zip(series, detections, alarms, strict=True):
         for alarm in own:
             start, end = table.as_written(one.times[[alarm.start, alarm.end]])
             row = {"id": one.name} if table.has_ids else {}
             rows.append(row | {"start": start, "end": end, "severity": round(alarm.severity, 4)})
             rows[-1]["steps"] = alarm.end - alarm.start + 1
+            if explained:
+                found = detection.explained_by(alarm)
+                rows[-1]["channels"] = " ".join(names_of[d] if names_of else str(d) for d in found)
     names = [*(["id"] if table.has_ids else []), "start", "end", "severity", "steps"]
+    names += ["channels"] if explained else []
     return pd.DataFrame(rows, columns=names)
 
 

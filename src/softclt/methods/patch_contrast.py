@@ -123,8 +123,10 @@ class PatchContrast(SeriesContrast):
             return None
         b, p = times.shape
         same = torch.eye(b * p, device=times.device).view(b, p, b, p)
-        weights = torch.zeros_like(same) if between is None else (
-            between.view(b, 1, b, 1).to(times).expand(b, p, b, p).clone()
+        weights = (
+            torch.zeros_like(same)
+            if between is None
+            else (between.view(b, 1, b, 1).to(times).expand(b, p, b, p).clone())
         )
         own = torch.arange(b, device=times.device)
         weights[own, :, own] = same[own, :, own] if soft is None else soft

@@ -44,9 +44,9 @@ def run(
 
     Nothing is differenced, and nothing is shared between series. Metrics are means over series with
     an anomaly in their second half; those that end in ``_interval`` are 1.96 standard errors.
-    ``vus_pr`` and ``pr_auc`` need no threshold. ``event_f1`` counts whole alarms: a labelled segment
-    is found by an alarm in time, an alarm that touches none is false. ``false_a_week`` is of all
-    series, those without an anomaly too.
+    ``vus_pr`` and ``pr_auc`` need no threshold. ``event_f1`` counts whole alarms: a labelled
+    segment is found by an alarm in time, an alarm that touches none is false. ``false_a_week`` is
+    of all series, those without an anomaly too.
 
     Args:
         model: Embeds patches if ``learned``; else it is left alone.
