@@ -26,7 +26,9 @@ class PatchStream:
 
     def __init__(self, scorer: "PatchScorer") -> None:
         self._scorer = scorer
-        self.delay = max(scorer.windows_) - 1
+        # Patches at a stride: the last of a series, which lies off it, must find its steps due.
+        strided = any(bank.stride > 1 for banks in scorer.banks_ for bank in banks)
+        self.delay = max(scorer.windows_) - 1 + strided
         size = self.delay + 1
         self._values: deque[Floats64] = deque(maxlen=size)
         self._known: deque[Flags] = deque(maxlen=size)

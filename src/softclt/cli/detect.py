@@ -1,4 +1,4 @@
-"""``detect``: alarms in the series of a file, and a picture of the worst."""
+"""``detect``: alarms in the series of a file, with a picture of the worst and a page of all."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from softclt.anomaly.watching import Watch, Watched
     from softclt.data import SeriesTable
     from softclt.data.columns import Columns
+    from softclt.reports.alarms import WatchedPanel
 
 SHOWN = 5  # alarms that are printed
 HALF = 0.5
@@ -58,6 +59,9 @@ def detect(
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Picture of the worst alarms: .png, .pdf or .svg.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Page with a panel a series to zoom into: .html.")
     ] = None,
     scores: Annotated[
         Path | None, typer.Option(help="Table of the score of every judged step.")
@@ -93,6 +97,7 @@ def detect(
     check_outputs(
         Output(out, TABLE_SUFFIXES),
         Output(plot, PICTURE_SUFFIXES, "--plot"),
+        Output(report, (".html",), "--report", needs=["jinja2"]),
         Output(scores, TABLE_SUFFIXES, "--scores"),
         force=force,
         reads=[data],
@@ -134,15 +139,20 @@ def detect(
     write_table(written, out, safe_csv)
     if scores is not None:
         write_table(_score_table(table, series, detections), scores, safe_csv)
-    if plot is not None:
-        _draw(table, series, detections, alarms, plot, data)
     judged = sum(len(detection.scores) for detection in detections)
     weekly = _false_a_week(series, detections, gap, lasting)
+    facts = f"{_counted(len(ranked))} in {judged} judged steps. "
+    if weekly is not None:
+        facts += f"False alarms to expect: at most about {weekly:.3g} a week."
+    if plot is not None or report is not None:
+        panels = _panels(table, series, detections, alarms)
+        _draw(table, panels, plot, report, data, facts)
     if as_json:
         print_json(
             {
                 "out": str(out),
                 "plot": None if plot is None else str(plot),
+                "report": None if report is None else str(report),
                 "scores": None if scores is None else str(scores),
                 "series": len(series),
                 "left_out": len(found) - len(series),
@@ -262,20 +272,16 @@ def _score_table(
     return pd.concat(parts, ignore_index=True)
 
 
-def _draw(
+def _panels(
     table: "SeriesTable",
     series: "list[Watched]",
     detections: "list[Detection]",
     alarms: "list[list[Alarm]]",
-    plot: Path,
-    data: str,
-) -> None:
+) -> "list[WatchedPanel]":
     import numpy as np
 
-    from softclt.reports.alarms import WatchedPanel, alarms_figure
-    from softclt.reports.figures import save_figure
+    from softclt.reports.alarms import WatchedPanel
 
-    note("drawing")
     panels = []
     for one, detection, own in zip(series, detections, alarms, strict=True):
         before = np.full(detection.start, np.nan)
@@ -291,7 +297,33 @@ def _draw(
                 channels=table.channels or (),
             )
         )
-    save_figure(alarms_figure(panels, Path(data).name), plot)
+    return panels
+
+
+def _draw(
+    table: "SeriesTable",
+    panels: "list[WatchedPanel]",
+    plot: Path | None,
+    report: Path | None,
+    data: str,
+    facts: str,
+) -> None:
+    from softclt.files import whole_file
+    from softclt.reports.alarms import alarms_figure
+    from softclt.reports.alarms_page import alarms_page
+    from softclt.reports.figures import save_figure
+
+    note("drawing")
+    if plot is not None:
+        save_figure(alarms_figure(panels, Path(data).name), plot)
+    if report is not None:
+        page = alarms_page(panels, Path(data).name, table.as_written, facts)
+        with whole_file(report) as temporary:
+            temporary.write_text(page, encoding="utf-8")
+
+
+def _counted(n: int) -> str:
+    return f"{n} alarm{'' if n == 1 else 's'}"
 
 
 def _tell(
@@ -303,7 +335,7 @@ def _tell(
     plot: Path | None,
 ) -> None:
     drawn = "" if plot is None else f", drawn in {plot}"
-    words = f"{len(ranked)} alarm{'' if len(ranked) == 1 else 's'} in {judged} steps"
+    words = f"{_counted(len(ranked))} in {judged} steps"
     if not ranked:
         say(f"{words}: nothing is strange here; an empty table is in {out}{drawn}")
         return

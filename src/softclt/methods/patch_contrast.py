@@ -122,7 +122,7 @@ class PatchContrast(SeriesContrast):
         if soft is None and between is None:
             return None
         b, p = times.shape
-        same = torch.eye(b * p, device=times.device).view(b, p, b, p)
+        same = torch.eye(b * p, dtype=times.dtype, device=times.device).view(b, p, b, p)
         weights = (
             torch.zeros_like(same)
             if between is None
