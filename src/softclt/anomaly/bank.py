@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from softclt.anomaly.patching import complete_enough, held, in_blocks, patches_of
-from softclt.validation import Floats, Floats64, Ints
+from softclt.validation import Flags, Floats, Floats64, Ints
 
 _ENCODED_FROM = 16  # steps: shorter patches have too little shape to be told by it
 _NEAR = 256  # neighbours that may be looked at for each patch of a training series
@@ -53,8 +53,7 @@ class PatchBank:
             return np.empty(0, np.int64)
         own = np.arange(n)
         own = own[(own % self.stride == 0) | (own == n - 1)]
-        known = ~np.isnan(x).all(axis=0)
-        return np.asarray(own[complete_enough(known, self.width)[own]], np.int64)
+        return np.asarray(own[complete_enough(known_steps(x), self.width)[own]], np.int64)
 
     def distances(self, x: Floats64, part_of: tuple[int, int] | None = None) -> Floats64:
         """Of the patch at each step ``(T - width + 1,)`` from the bank; NaN where not compared.
@@ -117,19 +116,26 @@ class PatchBank:
         """What patches ``(n, C, width)`` are compared by, ``(n, M)``."""
         n, c, width = patches.shape
         if self.encoder is None:
-            return np.asarray(patches, np.float64).reshape(n, -1) / np.sqrt(width * c)
+            plain: Floats64 = np.asarray(patches, np.float64).reshape(n, -1) / np.sqrt(width * c)
+            return plain
         level, scale = patches.mean(axis=-1)[..., None], patches.std(axis=-1)[..., None]
         shape = self._embedded(patches) - self.centre_
         size = np.linalg.norm(shape, axis=-1, keepdims=True)
         shape = scale * shape / np.where(size > 0, size, 1.0)
         parts = np.concatenate([level, shape], axis=-1)  # (n, C, 1 + M)
-        return np.asarray(parts.reshape(n, -1), np.float64) / np.sqrt(c)
+        return np.asarray(parts.reshape(n, -1) / np.sqrt(c), np.float64)
 
     def _embedded(self, patches: Floats) -> Floats64:
+        assert self.encoder is not None
         n, c, width = patches.shape
         rows = np.ascontiguousarray(patches, np.float32).reshape(n * c, 1, width)
         R = self.encoder.transform(rows)
         return np.asarray(R.reshape(n, c, -1), np.float64)
+
+
+def known_steps(x: Floats64) -> Flags:
+    """Steps ``(T,)`` of a series ``(C, T)`` at which any channel has a value."""
+    return np.asarray(~np.isnan(x).all(axis=0), dtype=bool)
 
 
 def filled(x: Floats64) -> Floats64:

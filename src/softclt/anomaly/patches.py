@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from softclt.anomaly.bank import PatchBank, filled
+from softclt.anomaly.bank import PatchBank, filled, known_steps
 from softclt.anomaly.baselines.channels import as_channels
 from softclt.anomaly.patch_stream import PatchStream
 from softclt.anomaly.patching import by_overlap, complete_enough, patches_of
@@ -161,7 +161,7 @@ class PatchScorer(BaseEstimator):  # type: ignore[misc]
                 if x.shape[1] >= bank.width:
                     scale[:] = by_overlap(bank.distances(own, part_of), bank.width)
             row[:] = mean_of_known(found)
-            row[np.isnan(own).all(axis=0)] = np.nan
+            row[~known_steps(own)] = np.nan
         return scores
 
     def _calibrate(self, own: Sequence[Floats64]) -> list[Floats64]:
@@ -180,7 +180,7 @@ class PatchScorer(BaseEstimator):  # type: ignore[misc]
         bank = PatchBank(width, stride, self.k, self.encoder_)
         parts = [x[group] for x in own]
         usable = [
-            np.flatnonzero(complete_enough(~np.isnan(x).all(axis=0), width))
+            np.flatnonzero(complete_enough(known_steps(x), width))
             if x.shape[1] >= width
             else np.empty(0, np.int64)
             for x in parts

@@ -81,7 +81,7 @@ def _thinned(line: Floats, stretch: int) -> Floats:
         return line
     padded = np.pad(line, (0, -len(line) % stretch), constant_values=np.nan)
     blocks = padded.reshape(-1, stretch)
-    missing = np.isnan(blocks).all(axis=1)
+    missing = np.asarray(np.isnan(blocks).all(axis=1))
     low = np.where(np.isnan(blocks), np.inf, blocks).min(axis=1)
     high = np.where(np.isnan(blocks), -np.inf, blocks).max(axis=1)
     pairs = np.where(missing[:, None], np.nan, np.stack([low, high], axis=1))
