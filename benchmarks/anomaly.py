@@ -8,10 +8,12 @@ import json
 import resource
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
+from softclt.anomaly.patches import PatchScorer
 from softclt.anomaly.scorers import new_scorer
 
 
@@ -50,10 +52,10 @@ def main() -> None:
         print(json.dumps(line), flush=True)
 
     new_scorer("patches").fit([train[None, :1000]]).score(x[None, :1000])
-    scorer = new_scorer("patches", random_state=0)
+    scorer = PatchScorer(random_state=0)
     tell("patches, fit", seconds(lambda: scorer.fit([train[None]])), args.steps)
     for part in (args.steps // 10, args.steps):
-        ours = seconds(lambda part=part: scorer.score(x[None, :part]))
+        ours = seconds(partial(scorer.score, x[None, :part]))
         tell("patches, score", ours, part)
     stream, n = scorer.stream(), min(5000, args.steps)
     tell("patches, stream", seconds(lambda: [stream(v) for v in x[:n, None]]), n)

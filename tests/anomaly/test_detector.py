@@ -155,7 +155,7 @@ def test_bad_input_is_answered_clearly(rng):
     X = wave(rng, 300)[None]
     with pytest.raises(ValueError, match="unknown scorer 'mask'; known: bank"):
         detector(scorer="mask").fit(X)
-    with pytest.raises(ValueError, match="unknown threshold 'four'; known: dspot"):
+    with pytest.raises(ValueError, match="unknown threshold 'four'; known: conformal, dspot"):
         detector(threshold="four").fit(X)
     with pytest.raises(ValueError, match="the scorer 'masked' has no setting 'k'"):
         detector(scorer_params={"k": 3}).fit(X)

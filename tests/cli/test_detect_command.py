@@ -160,7 +160,7 @@ def test_the_channels_that_explain_an_alarm_are_named_and_alarms_must_last(write
     worst = max(found["alarms"], key=lambda alarm: alarm["severity"])
     assert worst["channels"] == "load"
     assert found["false_alarms_a_week"] > 0
-    detect(write(table), "--out", out, "--persist", "100/100", "--force")
+    detect(write(table), "--out", out, "--persist", "150/150", "--force")
     assert len(pd.read_csv(out)) == 0
     assert "--persist is '3'" in refused(write(table), "--out", out, "--force", "--persist", "3")
 

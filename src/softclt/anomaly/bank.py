@@ -82,7 +82,7 @@ class PatchBank:
         k = min(self.k, len(squares))
         return float(np.sqrt(np.partition(squares, k - 1)[:k]).mean())
 
-    def shares(self, patches: Floats64) -> Floats64:
+    def shares(self, patches: Floats) -> Floats64:
         """How much each channel adds to the distance of patches ``(n, C, width)``: ``(n, C)``.
 
         By the nearest of the bank; they sum to 1, or are equal where nothing differs.

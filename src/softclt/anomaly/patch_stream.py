@@ -64,7 +64,7 @@ class PatchStream:
     def _newest(self, group: list[int], bank: "PatchBank") -> float:
         """Distance of the patch that has just been completed; NaN if too much of it is missing."""
         values = np.array(self._values)[-bank.width :, group].T  # (C, width)
-        known = np.array(self._known)[-bank.width :, group].any(axis=1)
+        known = np.asarray(np.array(self._known)[-bank.width :, group].any(axis=1), dtype=bool)
         return bank.distance(values) if complete_enough(known, bank.width)[0] else np.nan
 
     def _score(self, step: int) -> float:

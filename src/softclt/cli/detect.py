@@ -193,7 +193,7 @@ def _false_a_week(
     for one, detection in zip(series, detections, strict=True):
         if one.times.dtype.kind != "M" or len(one.times) < 2:
             return None
-        step = float(np.median(np.diff(one.times)) / np.timedelta64(1, "s"))
+        step = float(np.median(np.diff(one.times) / np.timedelta64(1, "s")))
         total += detection.false_alarms_a_step(gap, persist) * WEEK / step
     return None if np.isnan(total) else total
 

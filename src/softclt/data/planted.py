@@ -25,28 +25,33 @@ kinds: Registry[Callable[[Floats64, float, float, np.random.Generator], Floats64
 )
 
 
+def _up_or_down(rng: np.random.Generator) -> float:
+    return float(rng.choice([-1, 1]))
+
+
 @kinds.register("point", steps=0.0)
 def point(x: Floats64, strength: float, spread: float, rng: np.random.Generator) -> Floats64:
     """One value far off."""
-    return x + strength * spread * rng.choice([-1, 1])
+    return x + strength * spread * _up_or_down(rng)
 
 
 @kinds.register("level", steps=1.0)
 def level(x: Floats64, strength: float, spread: float, rng: np.random.Generator) -> Floats64:
     """All values higher, or lower."""
-    return x + strength / 2 * spread * rng.choice([-1, 1])
+    return x + strength / 2 * spread * _up_or_down(rng)
 
 
 @kinds.register("trend", steps=1.0)
 def trend(x: Floats64, strength: float, spread: float, rng: np.random.Generator) -> Floats64:
     """A slope that ends where it began to be noticed."""
-    return x + strength * spread * rng.choice([-1, 1]) * np.linspace(0, 1, len(x))
+    return x + strength * spread * _up_or_down(rng) * np.linspace(0, 1, len(x))
 
 
 @kinds.register("frequency", steps=1.0)
 def frequency(x: Floats64, strength: float, spread: float, rng: np.random.Generator) -> Floats64:
     """The same shape, run through twice as fast."""
-    return x[(2 * np.arange(len(x))) % len(x)]
+    faster: Floats64 = x[(2 * np.arange(len(x))) % len(x)]
+    return faster
 
 
 @kinds.register("missing beat", steps=1.0)

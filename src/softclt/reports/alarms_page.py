@@ -22,7 +22,7 @@ _CHANNELS = 6  # that are drawn
 def alarms_page(
     panels: Sequence[WatchedPanel],
     heading: str,
-    written: Callable[[NDArray[Any]], NDArray[Any]] = np.asarray,
+    written: Callable[[NDArray[Any]], Sequence[Any]] = list,
     facts: str = "",
 ) -> str:
     """The page as text, the series with the worst alarm first.
@@ -52,7 +52,7 @@ def alarms_page(
 
 
 def _panel(
-    panel: WatchedPanel, stretch: int, written: Callable[[NDArray[Any]], NDArray[Any]]
+    panel: WatchedPanel, stretch: int, written: Callable[[NDArray[Any]], Sequence[Any]]
 ) -> dict[str, Any]:
     lines = [*panel.values[:_CHANNELS], panel.scores, panel.levels]
     kept = [_thinned(np.where(np.isfinite(line), line, np.nan), stretch) for line in lines]

@@ -12,7 +12,7 @@ from softclt.anomaly.baselines.channels import ChannelScorer, without_gaps
 from softclt.anomaly.patching import by_overlap, in_blocks, patches_of
 from softclt.anomaly.scorers import evenly_drawn, scorers
 from softclt.optional import needed
-from softclt.validation import Floats64, check_range
+from softclt.validation import Floats, Floats64, check_range
 
 _LEAST_SPREAD = 1e-8  # of a window, relative to its values, that is more than rounding
 
@@ -64,7 +64,7 @@ class WindowScorer(ChannelScorer):
     def _model_of(self, channels: list[Floats64]) -> Any:
         """What is learned of a channel in several series; None if there is none."""
 
-    def _strangeness(self, model: Any, windows: Floats64) -> Floats64:
+    def _strangeness(self, model: Any, windows: Floats) -> Floats64:
         raise NotImplementedError
 
 
@@ -90,7 +90,7 @@ class SubPCA(WindowScorer):
         fitted = PCA(self.explained, svd_solver="full").fit(windows)
         return fitted.mean_, fitted.components_
 
-    def _strangeness(self, model: Any, windows: Floats64) -> Floats64:
+    def _strangeness(self, model: Any, windows: Floats) -> Floats64:
         mean, components = model
         rest = windows - mean
         rest = rest - rest @ components.T @ components
@@ -119,13 +119,13 @@ class SubKNN(WindowScorer):
         windows = self._compared(self._drawn(channels, self.most))
         return NearestNeighbors(n_neighbors=min(self.k, len(windows))).fit(windows)
 
-    def _strangeness(self, model: Any, windows: Floats64) -> Floats64:
+    def _strangeness(self, model: Any, windows: Floats) -> Floats64:
         far = model.kneighbors(self._compared(windows))[0].mean(axis=1)
         return np.asarray(far / np.sqrt(self.width_))
 
-    def _compared(self, windows: Floats64) -> Floats64:
+    def _compared(self, windows: Floats) -> Floats64:
         if not self.standardised:
-            return windows
+            return np.asarray(windows, np.float64)
         own = windows - windows.mean(axis=1, keepdims=True)
         spread = own.std(axis=1, keepdims=True)
         flat = spread <= _LEAST_SPREAD * np.abs(windows).max(axis=1, keepdims=True)
@@ -156,7 +156,7 @@ class IsolationWindows(WindowScorer):
         windows = self._drawn(channels, self.most, seed)
         return IsolationForest(n_estimators=self.trees, random_state=seed).fit(windows)
 
-    def _strangeness(self, model: Any, windows: Floats64) -> Floats64:
+    def _strangeness(self, model: Any, windows: Floats) -> Floats64:
         return -np.asarray(model.score_samples(windows), np.float64)
 
 
