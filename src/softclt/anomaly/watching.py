@@ -105,10 +105,12 @@ def why_not(series: Watched, start: int, context: int) -> str:
     known = series.values[:, :start][:, real[:start]]
     needed = context + SKIPPED
     if known.shape[1] <= needed:
+        with_context = f" with --context {context}" if context else ""
+        smaller = " or a smaller --context" if context else ""
         return (
             f"has {known.shape[1]} known steps in its first part of {start}, too few to learn "
-            f"what is normal: more than {needed} are needed with --context {context}; give "
-            "longer series, a larger --train or a smaller --context"
+            f"what is normal: more than {needed} are needed{with_context}; give longer series, a "
+            f"larger --train{smaller}"
         )
     if (known.max(axis=1) == known.min(axis=1)).all():
         return f"never changes in its first {start} steps, so nothing can be learned from them"

@@ -73,7 +73,7 @@ def _detect(data: str, columns: Columns) -> str:
     for one in series:
         title = f"series {one.name}" if one.name else "the series"
         start = int(WATCHED_SHARE * one.values.shape[1])
-        if reason := why_not(one, start, CONTEXT):
+        if reason := why_not(one, start, 0):
             reasons.append(f"{title} {reason}")
         elif one.words:
             words.append(f"{title}: {one.words}")
