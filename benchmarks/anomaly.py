@@ -27,9 +27,9 @@ def seconds(work: Callable[[], object]) -> float:
 def neighbours(train: np.ndarray, x: np.ndarray, width: int = 64) -> np.ndarray:
     """Of all training windows, none left out: what PyOD's KNN does with windows."""
     windows = np.lib.stride_tricks.sliding_window_view
-    return (
-        NearestNeighbors(n_neighbors=3).fit(windows(train, width)).kneighbors(windows(x, width))[0]
-    )
+    found = NearestNeighbors(n_neighbors=3).fit(windows(train, width))
+    far: np.ndarray = found.kneighbors(windows(x, width))[0]
+    return far
 
 
 def main() -> None:
