@@ -34,7 +34,7 @@ def by_overlap(scores: Floats, width: int) -> Floats64:
 
     Example:
         >>> by_overlap(np.array([0.0, 4.0, np.nan]), width=2)
-        array([0., 2., 4., nan])
+        array([ 0.,  2.,  4., nan])
     """
     if len(scores) == 0:
         return np.full(0, np.nan)
