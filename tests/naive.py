@@ -1152,3 +1152,55 @@ def triplet_loss(anchor, near, far, weights):
             logit = float(np.dot(anchor[i], far[j]))
             total += binary_cross_entropy(logit, weights[i][j]) / len(others)
     return total / n
+
+
+def patch_distances(x, bank, k):
+    """Mean distance of each patch of x to the k nearest of a bank, per step of the patch."""
+    width = len(bank[0])
+    found = []
+    for start in range(len(x) - width + 1):
+        far = []
+        for other in bank:
+            squares = [(x[start + i] - other[i]) ** 2 for i in range(width)]
+            far.append(math.sqrt(sum(squares) / width))
+        nearest = sorted(far)[:k]
+        found.append(sum(nearest) / len(nearest))
+    return found
+
+
+def mean_of_patches(scores, width):
+    """Of each step the mean score of the patches that cover it."""
+    steps = len(scores) + width - 1
+    found = []
+    for t in range(steps):
+        own = [scores[s] for s in range(len(scores)) if s <= t < s + width]
+        own = [score for score in own if not math.isnan(score)]
+        found.append(sum(own) / len(own) if own else math.nan)
+    return found
+
+
+def conformal_level(scores, rate):
+    """The smallest score that a new one exceeds with a probability of at most `rate`."""
+    for level in sorted(scores):
+        if (1 + sum(score > level for score in scores)) / (len(scores) + 1) <= rate + 1e-12:
+            return level
+    return max(scores)
+
+
+def persistent(flags, least, of):
+    """Flags at which enough of the last steps are flagged."""
+    return [
+        flag and sum(flags[max(0, t - of + 1) : t + 1]) >= least for t, flag in enumerate(flags)
+    ]
+
+
+def patch_weights(times, tau):
+    """Sigmoid weights of patches (B, P) at times: of one section by lag, of others none."""
+    b, p = len(times), len(times[0])
+    W = [[0.0] * (b * p) for _ in range(b * p)]
+    for i in range(b):
+        for j in range(p):
+            for k in range(p):
+                lag = abs(times[i][j] - times[i][k])
+                W[i * p + j][i * p + k] = 2 / (1 + math.exp(tau * lag))
+    return W

@@ -24,7 +24,8 @@ def tiny(**params):
 
 
 def detector(**params):
-    return AnomalyDetector(tiny(), **{"context": CONTEXT, "random_state": 0} | params)
+    settings = {"scorer": "masked", "context": CONTEXT, "random_state": 0}
+    return AnomalyDetector(tiny(), **settings | params)
 
 
 @pytest.fixture(params=[1, 2])
@@ -105,7 +106,7 @@ def test_the_same_seed_gives_the_same_scores_and_another_does_not(rng):
 def test_a_frozen_model_is_not_trained_again_and_the_default_is_the_papers(rng):
     X = wave(rng, 300)[None]
     model = tiny().fit(X)
-    found = AnomalyDetector(FrozenEstimator(model), context=CONTEXT).fit(X)
+    found = AnomalyDetector(FrozenEstimator(model), scorer="masked", context=CONTEXT).fit(X)
     np.testing.assert_array_equal(
         found.scorer_.model_.last_step_change(X, context=5), model.last_step_change(X, context=5)
     )
@@ -154,7 +155,7 @@ def test_bad_input_is_answered_clearly(rng):
     X = wave(rng, 300)[None]
     with pytest.raises(ValueError, match="unknown scorer 'mask'; known: bank"):
         detector(scorer="mask").fit(X)
-    with pytest.raises(ValueError, match="unknown threshold 'four'; known: dspot"):
+    with pytest.raises(ValueError, match="unknown threshold 'four'; known: conformal, dspot"):
         detector(threshold="four").fit(X)
     with pytest.raises(ValueError, match="the scorer 'masked' has no setting 'k'"):
         detector(scorer_params={"k": 3}).fit(X)

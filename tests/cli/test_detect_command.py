@@ -14,7 +14,7 @@ TINY = [
     for setting in ("output_dims=8", "hidden_dims=8", "depth=3", "max_iter=5")
     for word in ("--set", setting)
 ]
-QUICK = ["--context", 20, *TINY]
+QUICK = ["--scorer", "masked", "--context", 20, *TINY]
 PEAK = 450
 
 
@@ -115,7 +115,8 @@ def test_a_model_from_elsewhere_starts_cold(write, out, tmp_path):
     data = write(load_table())
     fitted = CliRunner().invoke(app, ["fit", str(data), "--out", str(tmp_path / "m"), *TINY])
     assert fitted.exit_code == 0, fitted.output
-    result = detect(data, "--model", tmp_path / "m", "--context", 20, "--out", out, "--json")
+    masked = ["--scorer", "masked", "--context", 20]
+    result = detect(data, "--model", tmp_path / "m", *masked, "--out", out, "--json")
     assert json.loads(result.stdout)["judged_steps"] == 540
     assert load_table().time[PEAK] in pd.read_csv(out).start.tolist()
     line = refused(data, "--model", tmp_path / "m", "--out", out, "--set", "max_iter=1")
@@ -135,19 +136,38 @@ def test_nothing_strange_is_an_empty_table(write, out):
     assert "0 alarms in 300 steps: nothing is strange here" in result.stdout
 
 
-def test_unsorted_times_are_refused(write, out):
+def test_unsorted_rows_are_sorted_and_a_few_repeated_times_averaged_with_a_word(write, out):
     table = load_table()
     table.loc[[5, 6]] = table.loc[[6, 5]].to_numpy()
-    assert "line 8: the time is earlier than that of the row before" in refused(
-        write(table), "--out", out
-    )
-    assert not out.exists()
+    table.loc[20, "time"] = table.loc[19, "time"]
+    result = detect(write(table), "--out", out)
+    assert "the rows were sorted by time; the first out of order is line 8" in result.stderr
+    assert "1 row repeats the time of another; those of one time were averaged" in result.stderr
+    assert "1 missing step was left empty" in result.stderr
+    assert "False alarms to expect: at most about" in result.stdout
+    worst = pd.read_csv(out).sort_values("severity").iloc[-1]
+    assert worst.start <= load_table().time[PEAK] <= worst.end
 
 
-def test_repeated_times_are_refused(write, out):
-    table = load_table()
-    table.loc[6, "time"] = table.loc[5, "time"]
-    assert "stands at line 7 already" in refused(write(table), "--out", out)
+def test_many_repeated_times_are_refused_as_several_series(write, out):
+    line = refused(write(pd.concat([load_table(), load_table()])), "--out", out)
+    assert "stands at line" in line
+
+
+def test_the_channels_that_explain_an_alarm_are_named_and_alarms_must_last(write, out):
+    table = load_table().assign(other=lambda t: np.cos(np.arange(600) / 4))
+    found = json.loads(detect(write(table), "--out", out, "--json").stdout)
+    worst = max(found["alarms"], key=lambda alarm: alarm["severity"])
+    assert worst["channels"] == "load"
+    assert found["false_alarms_a_week"] > 0
+    detect(write(table), "--out", out, "--persist", "150/150", "--force")
+    assert len(pd.read_csv(out)) == 0
+    assert "--persist is '3'" in refused(write(table), "--out", out, "--force", "--persist", "3")
+
+
+def test_a_name_of_weights_embeds_the_patches(write, out):
+    result = detect(write(load_table()), "--model", "synthetic", "--out", out, "--json")
+    assert json.loads(result.stdout)["judged_steps"] == 300
 
 
 def test_a_constant_series_is_refused(write, out):
@@ -156,7 +176,7 @@ def test_a_constant_series_is_refused(write, out):
 
 
 def test_a_series_too_short_for_the_context_is_refused_with_the_way_out(write, out):
-    line = refused(write(load_table(400).iloc[:300]), "--out", out)
+    line = refused(write(load_table(400).iloc[:300]), "--scorer", "masked", "--out", out)
     assert "has 150 known steps in its first part of 150" in line
     assert "more than 222 are needed with --context 200" in line
     assert "a smaller --context" in line

@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from softclt.anomaly.events import Alarm, find_alarms
+from softclt.anomaly.detection import new_scores_of
+from softclt.anomaly.events import Alarm, check_persistence, find_alarms
 from softclt.anomaly.saving import load_detector, save_detector
-from softclt.anomaly.scorers import Scorer, StepScore, new_scorer
+from softclt.anomaly.scorers import Scorer, new_scorer
 from softclt.anomaly.thresholds import StepLevel, Threshold, new_threshold
 from softclt.validation import (
     Floats,
@@ -33,13 +34,16 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     ``(N, T)``. All training series share one threshold.
 
     Args:
-        model: Trained by ``fit``, as a clone. None is TS2Vec, soft over time and without contrast
-            between series. A trained one in scikit-learn's ``FrozenEstimator`` stays as it is.
-            Scorers that need no model ignore it.
-        scorer: ``"masked"`` (the paper's), ``"bank"``, or a baseline: `softclt.anomaly.scorers`.
-        threshold: ``"sigma"``, ``"running"``, ``"spot"`` or ``"dspot"``.
-        context: Steps before a step that its score looks at.
+        model: Trained by ``fit``, as a clone. A trained one in scikit-learn's ``FrozenEstimator``
+            stays as it is. For ``"patches"`` it embeds them; None compares them as they are. For
+            ``"masked"`` and ``"bank"`` None is TS2Vec, soft over time and without contrast between
+            series. Other scorers ignore it.
+        scorer: ``"patches"``, ``"masked"`` (the paper's), ``"bank"``, or a baseline: see
+            `softclt.anomaly.scorers`.
+        threshold: ``"sigma"``, ``"conformal"``, ``"running"``, ``"spot"`` or ``"dspot"``.
+        context: Steps before a step that scorers with a model look at.
         gap: Strange steps at most so many steps apart are one alarm.
+        persist: An alarm needs so many strange ones of so many last steps, e.g. ``(3, 5)``.
         scorer_params: Settings of the scorer.
         threshold_params: Settings of the threshold, e.g. ``{"sigmas": 3}``.
         random_state: Of the model, if given, and of what else is drawn.
@@ -50,13 +54,11 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         n_features_in_: Channels D.
 
     Example:
-        >>> from softclt import TS2Vec
         >>> t = np.arange(400)
         >>> normal = np.sin(t / 5) + 0.1 * np.random.default_rng(0).normal(size=400)
         >>> strange = normal.copy()
         >>> strange[300] += 6
-        >>> tiny = TS2Vec(output_dims=8, hidden_dims=8, depth=3, tau_instance=None, max_iter=5)
-        >>> detector = AnomalyDetector(tiny, context=30, random_state=0).fit(normal[None])
+        >>> detector = AnomalyDetector(random_state=0).fit(normal[None])
         >>> 300 in np.flatnonzero(detector.predict(strange[None])[0] == -1)
         True
     """
@@ -65,10 +67,11 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         model: Any = None,
         *,
-        scorer: str = "masked",
+        scorer: str = "patches",
         threshold: str = "sigma",
         context: int = 200,
         gap: int = 7,
+        persist: tuple[int, int] = (1, 1),
         scorer_params: Mapping[str, Any] | None = None,
         threshold_params: Mapping[str, Any] | None = None,
         random_state: Any = None,
@@ -78,6 +81,7 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.threshold = threshold
         self.context = context
         self.gap = gap
+        self.persist = persist
         self.scorer_params = scorer_params
         self.threshold_params = threshold_params
         self.random_state = random_state
@@ -94,15 +98,17 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             y: Ignored.
         """
         check_range(self.gap, "gap", 0)
+        check_persistence(*self.persist)
         X = check_series(X)
         check_ignored_labels(y, len(X))
         check_spread(X)
         series = _unpadded(X)
         threshold = new_threshold(self.threshold, self.threshold_params)
         fallbacks = {"context": self.context, "random_state": self.random_state}
-        scorer = new_scorer(self.scorer, self.scorer_params, model=self.model, **fallbacks)
+        fallbacks |= {"model": self.model, "encoder": self.model}
+        scorer = new_scorer(self.scorer, self.scorer_params, **fallbacks)
         self.scorer_ = scorer.fit(series)
-        self.threshold_ = threshold.fit([self.scorer_.score(one) for one in series])
+        self.threshold_ = threshold.fit(new_scores_of(self.scorer_, series))
         self.n_features_in_ = X.shape[1]
         return self
 
@@ -110,7 +116,8 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """How strange each step is, ``(N, T)``: higher is stranger, NaN is not scored.
 
         Missing steps, those behind the end of a series and, with the masked scorer, the first 21
-        are not scored. A series of which no step is scored is refused.
+        are not scored; nor are series shorter than the shortest patch. A series of which no step
+        is scored is refused.
         """
         X = self._seen(X)
         scores = np.full((X.shape[0], X.shape[2]), np.nan)
@@ -146,7 +153,20 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """The alarms of each series, in the order of time."""
         scores = self.anomaly_scores(X)
         levels = self.levels(scores)
-        return [find_alarms(*pair, self.gap) for pair in zip(scores, levels, strict=True)]
+        pairs = zip(scores, levels, strict=True)
+        return [find_alarms(*pair, self.gap, self.persist) for pair in pairs]
+
+    def channel_scores(self, X: Any) -> Floats64:
+        """How strange each channel is at each step, ``(N, D, T)``: what explains the scores."""
+        X = self._seen(X)
+        if not hasattr(self.scorer_, "channel_scores"):
+            raise ValueError(
+                f"the scorer {self.scorer!r} does not score channels by themselves; 'patches' does"
+            )
+        scores = np.full(X.shape, np.nan)
+        for own, series in zip(scores, _unpadded(X), strict=True):
+            own[:, : series.shape[1]] = self.scorer_.channel_scores(series)
+        return scores
 
     def stream(self) -> "AnomalyStream":
         """Follow one series step by step, with memory that does not grow."""
@@ -154,7 +174,7 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self.scorer_, "stream"):
             raise ValueError(
                 f"the scorer {self.scorer!r} needs the whole series, so it cannot follow a stream; "
-                "'masked' and 'bank' can"
+                "'patches', 'masked' and 'bank' can"
             )
         return AnomalyStream(self.scorer_.stream(), self.threshold_.stream(), self.n_features_in_)
 
@@ -183,13 +203,19 @@ class AnomalyDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class AnomalyStream:
-    """One series, step by step; `AnomalyDetector.stream` makes it."""
+    """One series, step by step; `AnomalyDetector.stream` makes it.
 
-    def __init__(self, score: StepScore, level: StepLevel, n_channels: int) -> None:
+    Attributes:
+        delay: Steps by which scores come behind: with the scorer ``patches``, one less than the
+            longest patch has; 0 with others.
+    """
+
+    def __init__(self, score: Any, level: StepLevel, n_channels: int) -> None:
         self._score, self._level, self._n_channels = score, level, n_channels
+        self.delay: int = getattr(score, "delay", 0)
 
     def push(self, x: Any) -> tuple[float, bool]:
-        """The score of the newest step, NaN if it has none, and whether it is an alarm.
+        """The score of the step `delay` before this one, NaN if none, and whether it is an alarm.
 
         Args:
             x: Its values ``(D,)``, or a number where there is one channel; NaN is missing.
@@ -199,7 +225,13 @@ class AnomalyStream:
             raise ValueError(
                 f"x has shape {values.shape}; expected ({self._n_channels},), a value a channel"
             )
-        score = self._score(values)
+        return self._judged(self._score(values))
+
+    def finish(self) -> list[tuple[float, bool]]:
+        """What is still due of the last `delay` steps, once the series has ended."""
+        return [self._judged(score) for score in self._score.finish()] if self.delay else []
+
+    def _judged(self, score: float) -> tuple[float, bool]:
         return score, bool(score > self._level(score))
 
 

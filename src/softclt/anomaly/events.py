@@ -52,6 +52,29 @@ def clear(flags: Flags, delay: int) -> Flags:
     return kept
 
 
+def persistent(flags: Flags, least: int, of: int) -> Flags:
+    """Flags of steps at which at least so many of the last ``of`` steps are flagged, itself one.
+
+    Example:
+        >>> persistent(np.array([True, False, True, True, False]), least=2, of=3)
+        array([False, False,  True,  True, False])
+    """
+    if least <= 1:
+        return flags.astype(bool)
+    sums = np.r_[0, np.cumsum(flags)]
+    steps = np.arange(1, len(flags) + 1)
+    recent = sums[steps] - sums[np.maximum(0, steps - of)]
+    return np.asarray(flags & (recent >= least))
+
+
+def check_persistence(least: int, of: int) -> None:
+    """Refuse more strange steps than are looked at."""
+    if not 1 <= least <= of:
+        raise ValueError(
+            f"persist is {least} of {of} steps; expected at least 1, and no more than there are"
+        )
+
+
 def adjust_segments(flags: Flags, labels: Flags, delay: int | None) -> Flags:
     """Flag all of a labelled segment that was hit in time, and nothing of one that was not.
 
@@ -98,15 +121,18 @@ def grid_cells(times: NDArray[Any]) -> Ints:
 _MOST = float(np.finfo(np.float64).max)
 
 
-def find_alarms(scores: Floats, levels: Floats, gap: int = 7) -> list[Alarm]:
+def find_alarms(
+    scores: Floats, levels: Floats, gap: int = 7, persist: tuple[int, int] = (1, 1)
+) -> list[Alarm]:
     """Alarms of a series, in the order of time.
 
     Args:
         scores: ``(T,)``; NaN is not scored.
         levels: What a score has to exceed, ``(T,)``; NaN raises no alarm.
         gap: Flagged steps at most so many steps apart are one alarm.
+        persist: How many of how many last steps have to exceed their level; see `persistent`.
     """
-    flags = scores > levels
+    flags = persistent(scores > levels, *persist)
     if not flags.any():
         return []
     usual = float(np.nanmedian(scores))

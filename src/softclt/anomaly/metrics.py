@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_fscore_support
 
-from softclt.anomaly.events import adjust_segments, regrid
+from softclt.anomaly.events import adjust_segments, regrid, segments
+from softclt.anomaly.surface import vus_pr_score
 from softclt.optional import needed
 from softclt.validation import Flags, Floats
 
@@ -61,15 +62,60 @@ def point_pr_auc(series: Sequence[Judged]) -> float:
 
 
 def vus_pr(series: Sequence[Judged], buffer: int = VUS_BUFFER) -> float:
-    """Volume under the surface of precision, recall and buffer size, the mean over series (aeon's).
+    """Volume under the surface of precision, recall and buffer size, the mean over series.
 
-    A threshold-free score that gives a part for near misses; see Paparrizos et al., VLDB 2022.
-    Series as in `point_pr_auc`.
+    A threshold-free score that gives a part for near misses; see `vus_pr_score`. Series as in
+    `point_pr_auc`.
     """
-    aeon = check_aeon()
-    return _mean_over_series(
-        series, lambda y, scores: aeon.range_pr_vus_score(y, scores, max_buffer_size=buffer)
+    return _mean_over_series(series, lambda y, scores: vus_pr_score(y > 0, scores, buffer))
+
+
+@dataclass(frozen=True)
+class Events:
+    """Alarms of a series, counted as a person counts them.
+
+    Attributes:
+        anomalies: Labelled segments.
+        found: Of them, those with an alarm in time.
+        alarms: Runs of flags.
+        false: Of them, those that touch no labelled segment.
+    """
+
+    anomalies: int
+    found: int
+    alarms: int
+    false: int
+
+    @property
+    def f1(self) -> float:
+        """Of the share of true alarms and the share of anomalies that were found."""
+        true = self.alarms - self.false
+        if not (self.anomalies and self.alarms and true and self.found):
+            return 0.0
+        precision, recall = true / self.alarms, self.found / self.anomalies
+        return 2 * precision * recall / (precision + recall)
+
+
+def count_events(labels: Flags, flags: Flags, delay: int | None, gap: int) -> Events:
+    """Labelled segments that are hit in time, and alarms that hit none.
+
+    Args:
+        labels: Anomalies ``(T,)``.
+        flags: Strange steps ``(T,)``.
+        delay: A hit is in time within the first ``delay`` + 1 steps of a segment; None is anywhere.
+        gap: Flags at most so many steps apart are one alarm, unless an anomaly ends between them.
+    """
+    truth = segments(labels)
+    ends = [end if delay is None else min(end, start + delay + 1) for start, end in truth]
+    found = sum(bool(flags[start:end].any()) for (start, _), end in zip(truth, ends, strict=True))
+    hits = sum(bool(flags[start:end].any()) for start, end in truth)
+    stray = np.flatnonzero(flags & ~labels)
+    runs = np.split(stray, np.flatnonzero(np.diff(stray) > max(1, gap)) + 1) if len(stray) else []
+    near = np.flatnonzero(labels)
+    false = sum(
+        not len(near) or np.abs(near[:, None] - run[[0, -1]]).min() > max(1, gap) for run in runs
     )
+    return Events(len(truth), found, hits + false, false)
 
 
 def check_aeon() -> Any:

@@ -180,7 +180,7 @@ class BankScorer(_ModelScorer):
         super().fit(series)
         series = [check_series(one[None])[0] for one in series]
         steps = [np.flatnonzero(observed_steps(one[None])[0]) for one in series]
-        chosen = _evenly_drawn(steps, self.max_size, self.random_state)
+        chosen = evenly_drawn(steps, self.max_size, self.random_state)
         bank = [self._embed(one)[own] for one, own in zip(series, chosen, strict=True) if len(own)]
         self.bank_ = np.concatenate(bank)  # (steps, M)
         return self.ready()
@@ -223,7 +223,7 @@ class BankScorer(_ModelScorer):
         return np.concatenate(parts)
 
 
-def _evenly_drawn(steps: Sequence[Any], size: int, random_state: Any) -> list[Any]:
+def evenly_drawn(steps: Sequence[Any], size: int, random_state: Any) -> list[Any]:
     """At most ``size`` of all steps, each as likely as any other; sorted within its series."""
     total = sum(map(len, steps))
     if total <= size:

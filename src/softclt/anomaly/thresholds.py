@@ -90,6 +90,42 @@ class SigmaThreshold:
         return lambda score: self.level_
 
 
+@thresholds.register("conformal", trains=True)
+class ConformalThreshold:
+    """The score that a share ``rate`` of normal steps exceeds, by ranks alone: any distribution.
+
+    If new normal scores come from where the training scores do, one of them is above the level
+    with a probability of ``rate`` at most; `rate_` says exactly how much. Fewer training scores
+    than 1 / rate cannot promise as little: then it is their largest. Neighbouring steps are strange
+    together, so there are fewer alarms than steps above the level.
+
+    Args:
+        rate: Share of normal steps above the level.
+        skip: First scores of each training series that do not count.
+    """
+
+    def __init__(self, *, rate: float = 1e-3, skip: int = SKIPPED) -> None:
+        self.rate = rate
+        self.skip = skip
+
+    def fit(self, scores: Sequence[Floats]) -> Self:
+        """The rank of the level among the scores."""
+        check_range(self.rate, "rate", 0, 1, open_low=True)
+        known = np.sort(known_scores(scores, self.skip))
+        n = len(known)
+        rank = min(n, math.ceil((n + 1) * (1 - self.rate)))
+        self.level_, self.rate_ = float(known[rank - 1]), (n + 1 - rank) / (n + 1)
+        return self
+
+    def levels(self, scores: Floats) -> Floats:
+        """The same level everywhere."""
+        return np.full(len(scores), self.level_)
+
+    def stream(self) -> StepLevel:
+        """The same level always."""
+        return lambda score: self.level_
+
+
 @thresholds.register("running", trains=False)
 class RunningThreshold:
     """Mean + 4 standard deviations of all scores of the series so far: nothing is trained.

@@ -36,6 +36,7 @@ from softclt.data.forecasting import read_electricity as read_electricity
 from softclt.data.forecasting import read_forecasting_csv as read_forecasting_csv
 from softclt.data.generator import synthetic_series as synthetic_series
 from softclt.data.labels import encode_labels as encode_labels
+from softclt.data.planted import plant_anomalies as plant_anomalies
 from softclt.data.sources import ChannelSets as ChannelSets
 from softclt.data.sources import SeriesSource as SeriesSource
 from softclt.data.sources import open_series as open_series

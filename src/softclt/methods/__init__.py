@@ -7,6 +7,7 @@ from softclt.methods.learner import RepresentationLearner as RepresentationLearn
 from softclt.methods.learner import load_model as load_model
 from softclt.methods.learner import methods as methods
 from softclt.methods.many import fit_many as fit_many
+from softclt.methods.patch_contrast import PatchContrast as PatchContrast
 from softclt.methods.presets import preset_names as preset_names
 from softclt.methods.pretrained import Pretrained as Pretrained
 from softclt.methods.pretrained import load_pretrained as load_pretrained

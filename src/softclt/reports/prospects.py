@@ -67,14 +67,14 @@ def _classify(found: Findings) -> str:
 
 def _detect(data: str, columns: Columns) -> str:
     try:
-        _, series = read_watched(data, columns)
+        _, series, done = read_watched(data, columns)
     except ValueError as error:
         return f"refuses: {error}"
-    reasons, words = [], []
+    reasons, words = [], done
     for one in series:
         title = f"series {one.name}" if one.name else "the series"
         start = int(WATCHED_SHARE * one.values.shape[1])
-        if reason := why_not(one, start, CONTEXT):
+        if reason := why_not(one, start, 0):
             reasons.append(f"{title} {reason}")
         elif one.words:
             words.append(f"{title}: {one.words}")

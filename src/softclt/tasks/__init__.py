@@ -1,7 +1,8 @@
 """What representations are good for: tasks that fit a model, score it and say so in one line."""
 
 from softclt.probes.classifiers import probes as probes
-from softclt.tasks import anomaly as anomaly  # registers itself, as those below do
+from softclt.tasks import alarms as alarms  # registers itself, as those below do
+from softclt.tasks import anomaly as anomaly
 from softclt.tasks import classification as classification
 from softclt.tasks import forecasting as forecasting
 from softclt.tasks import semi_supervised as semi_supervised
