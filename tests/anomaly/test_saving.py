@@ -12,7 +12,14 @@ from softclt.anomaly.scorers import scorers
 from softclt.anomaly.thresholds import thresholds
 from softclt.persistence import ModelFileError
 
-NOT_KEPT = {"donut", "spot", "dspot"}  # which learn more than numbers
+NOT_KEPT = {
+    "donut",
+    "spot",
+    "dspot",
+    "ensemble",
+    "isolation-forest",
+}  # which learn more than numbers
+NOT_KEPT |= {"sub-pca", "sub-knn", "matrix-profile"}
 TINY = TS2Vec(output_dims=4, hidden_dims=4, depth=2, tau_instance=None, max_iter=2)
 
 

@@ -39,11 +39,15 @@ class PatchBank:
             patches_of(filled(x), self.width)[:, own] for x, own in zip(series, chosen, strict=True)
         ]
         patches = np.concatenate([part.swapaxes(0, 1) for part in parts])  # (n, C, width)
-        self.centre_ = 0.0
+        self.centre_: Floats64 | float = 0.0
         if self.encoder is not None:
             self.centre_ = self._embedded(patches).mean(axis=(0, 1))
-        self.vectors_ = self._vectors(patches)  # (n, M)
-        self._search = NearestNeighbors(algorithm="brute").fit(self.vectors_)
+        return self.restore(self._vectors(patches), self.centre_)
+
+    def restore(self, vectors: Floats64, centre: Floats64 | float) -> "PatchBank":
+        """Take what another bank has learned: vectors ``(n, M)``, and the mean embedding."""
+        self.vectors_, self.centre_ = vectors, centre
+        self._search = NearestNeighbors(algorithm="brute").fit(vectors)
         return self
 
     def starts(self, x: Floats64) -> Ints:

@@ -1,9 +1,10 @@
 """How unlike all normal patches of a series the patches around a step are."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -87,10 +88,7 @@ class PatchScorer(BaseEstimator):  # type: ignore[misc]
         most = max(1, longest // _SHARE)
         self.windows_ = sorted({min(int(width), most) for width in self.windows})
         self.encoder_ = self._trained(own)
-        apart = self.channels == "apart"
-        self.groups_ = (
-            [[d] for d in range(self.n_channels_)] if apart else [list(range(self.n_channels_))]
-        )
+        self.groups_ = self._groups()
         self.banks_ = [
             [self._bank_of(own, group, w) for w in self.windows_] for group in self.groups_
         ]
@@ -135,6 +133,38 @@ class PatchScorer(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "banks_")
         return PatchStream(self)
 
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What was learned as numbers, without the encoder; `restore` takes it back."""
+        check_is_fitted(self, "banks_")
+        plain = ("mean_", "std_", "windows_", "centre_", "spread_")
+        state = {name: np.asarray(getattr(self, name)) for name in plain}
+        for g, banks in enumerate(self.banks_):
+            for w, bank in enumerate(banks):
+                state[f"vectors_{g}_{w}"] = bank.vectors_
+                state[f"middle_{g}_{w}"] = np.asarray(bank.centre_)
+        return state
+
+    def restore(self, state: Mapping[str, NDArray[Any]], encoder: Any = None) -> Self:
+        """Become what `state` was taken from.
+
+        Args:
+            state: Of `state`.
+            encoder: Trained, where there was one.
+        """
+        self._check_parameters()
+        self.mean_, self.std_ = state["mean_"], state["std_"]
+        self.n_channels_, self.encoder_ = len(self.mean_), encoder
+        self.groups_, self.windows_ = self._groups(), [int(w) for w in state["windows_"]]
+        self.centre_, self.spread_ = state["centre_"], state["spread_"]
+        self.banks_ = [
+            [
+                self._new_bank(width).restore(state[f"vectors_{g}_{w}"], state[f"middle_{g}_{w}"])
+                for w, width in enumerate(self.windows_)
+            ]
+            for g in range(len(self.groups_))
+        ]
+        return self
+
     def strongest(self, scores: Floats64) -> Floats64:
         """One score ``(T,)`` of those of all groups of channels ``(G, T)``."""
         own = self._standardised(scores)
@@ -173,11 +203,19 @@ class PatchScorer(BaseEstimator):  # type: ignore[misc]
             found.append(self._of_groups(x[:, first:], (i, first)))
         return found
 
-    def _bank_of(self, own: Sequence[Floats64], group: list[int], width: int) -> PatchBank:
+    def _groups(self) -> list[list[int]]:
+        """Channels that are compared together."""
+        channels = list(range(self.n_channels_))
+        return [[d] for d in channels] if self.channels == "apart" else [channels]
+
+    def _new_bank(self, width: int) -> PatchBank:
         stride = 1
         if width >= 16:
             stride = self.stride or (1 if self.encoder_ is None else max(1, width // 8))
-        bank = PatchBank(width, stride, self.k, self.encoder_)
+        return PatchBank(width, stride, self.k, self.encoder_)
+
+    def _bank_of(self, own: Sequence[Floats64], group: list[int], width: int) -> PatchBank:
+        bank = self._new_bank(width)
         parts = [x[group] for x in own]
         usable = [
             np.flatnonzero(complete_enough(known_steps(x), width))

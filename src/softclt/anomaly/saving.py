@@ -36,7 +36,7 @@ def save_detector(detector: "AnomalyDetector", folder: str | os.PathLike[str]) -
         for name, own in _numbers_of(fitted, getattr(detector, part)).items()
     }
     digest = None
-    if (model := getattr(detector.scorer_, "model_", None)) is not None:
+    if (model := _model_of(detector.scorer_)) is not None:
         model = model.estimator if isinstance(model, FrozenEstimator) else model
         if not isinstance(model, RepresentationLearner):
             raise ValueError(
@@ -69,20 +69,29 @@ def load_detector(
             if _digest_of(Path(folder) / MODEL) != fitted["model"]:
                 raise ValueError("its model is another one, of a save that was broken off")
             model = load_model(Path(folder) / MODEL)
-            if model.n_features_in_ not in (None, fitted["n_channels"]):
-                raise ValueError(f"its model takes {model.n_features_in_} channels")
         detector = kind(None if model is None else FrozenEstimator(model), **config["params"])
-        _restore(detector, model, tensors)
-        detector.n_features_in_ = fitted["n_channels"]
+        n_channels = detector.n_features_in_ = fitted["n_channels"]
+        _restore(detector, model, tensors, n_channels)
+        if (taken := getattr(detector.scorer_, "n_channels_", n_channels)) != n_channels:
+            raise ValueError(f"its scorer takes {taken} channels")
     return detector
 
 
-def _restore(detector: "AnomalyDetector", model: Any, tensors: Mapping[str, Tensor]) -> None:
+def _restore(
+    detector: "AnomalyDetector", model: Any, tensors: Mapping[str, Tensor], n_channels: int
+) -> None:
     fallbacks = {"context": detector.context, "random_state": detector.random_state}
+    fallbacks["encoder"] = model
     scorer: Any = new_scorer(detector.scorer, detector.scorer_params, model=model, **fallbacks)
     threshold: Any = new_threshold(detector.threshold, detector.threshold_params)
+    rebuilt = hasattr(scorer, "restore")
+    if rebuilt:
+        learned = {n.removeprefix(_SCORER): t.numpy() for n, t in tensors.items() if _SCORER in n}
+        scorer.restore(learned, model)
     for name, tensor in tensors.items():
         part, attribute, *inner = name.split(".")
+        if rebuilt and part == "scorer":
+            continue
         if part not in ("scorer", "threshold") or not _is_learned(attribute) or len(inner) > 1:
             raise ValueError(f"it has numbers called {name[:40]!r}")
         if not inner:
@@ -94,6 +103,8 @@ def _restore(detector: "AnomalyDetector", model: Any, tensors: Mapping[str, Tens
     if scorers.tags(detector.scorer)["model"]:
         if model is None:
             raise ValueError("it has no model")
+        if model.n_features_in_ not in (None, n_channels):
+            raise ValueError(f"its model takes {model.n_features_in_} channels")
         scorer.model_ = model
     if hasattr(scorer, "ready"):
         scorer.ready()
@@ -101,7 +112,12 @@ def _restore(detector: "AnomalyDetector", model: Any, tensors: Mapping[str, Tens
     detector.scorer_, detector.threshold_ = scorer, threshold
 
 
-_WATCHER = "threshold.watcher_."
+_SCORER, _WATCHER = "scorer.", "threshold.watcher_."
+
+
+def _model_of(scorer: Any) -> Any:
+    """The trained network that a scorer reads; None if there is none."""
+    return getattr(scorer, "model_", getattr(scorer, "encoder_", None))
 
 
 def _is_learned(attribute: str) -> bool:
@@ -110,6 +126,8 @@ def _is_learned(attribute: str) -> bool:
 
 def _numbers_of(fitted: Any, name: str) -> dict[str, NDArray[Any]]:
     """What a scorer or threshold has learned, by attribute."""
+    if not isinstance(fitted, Spot) and hasattr(fitted, "state"):
+        return dict(fitted.state())
     numbers: dict[str, NDArray[Any]] = {}
     for attribute, own in vars(fitted).items():
         if not _is_learned(attribute):
