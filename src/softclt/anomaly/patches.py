@@ -149,7 +149,7 @@ class PatchScorer(BaseEstimator):  # type: ignore[misc]
         x = as_channels(series)
         if len(x) != self.n_channels_:
             raise ValueError(f"series has {len(x)} channels; it was fitted on {self.n_channels_}")
-        return np.clip((x - self.mean_) / self.std_, -FARTHEST, FARTHEST)
+        return np.asarray(np.clip((x - self.mean_) / self.std_, -FARTHEST, FARTHEST))
 
     def _of_groups(self, x: Floats64, part_of: tuple[int, int] | None = None) -> Floats64:
         """Scores of each group of channels by itself, ``(G, T)``."""

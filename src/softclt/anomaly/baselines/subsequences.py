@@ -39,7 +39,7 @@ class WindowScorer(ChannelScorer):
 
     def _scaled(self, channel: int, x: Floats64) -> Floats64:
         scaled = (without_gaps(x) - self.mean_[channel]) / self.std_[channel]
-        return np.clip(scaled, -FARTHEST, FARTHEST)
+        return np.asarray(np.clip(scaled, -FARTHEST, FARTHEST))
 
     def _score_channel(self, channel: int, x: Floats64) -> Floats64:
         if len(x) < self.width_ or self.models_[channel] is None:
