@@ -143,5 +143,6 @@ def find_alarms(
         reach = np.maximum(levels[run] - usual, np.finfo(np.float64).tiny)
         with np.errstate(over="ignore"):  # where the level is as good as the usual score
             severity = float(np.max((scores[run] - usual) / reach))
-        alarms.append(Alarm(int(run[0]), int(run[-1]), min(severity, _MOST)))
+        # A usual score above the level would make it negative.
+        alarms.append(Alarm(int(run[0]), int(run[-1]), min(max(severity, 1.0), _MOST)))
     return alarms

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softclt.anomaly.patching import complete_enough
+from softclt.anomaly.patching import FARTHEST, complete_enough
 from softclt.validation import Flags, Floats, Floats64
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class PatchStream:
         """Take a step ``(D,)``, and give the score of an earlier one."""
         scorer = self._scorer
         own = (np.asarray(x, np.float64) - scorer.mean_[:, 0]) / scorer.std_[:, 0]
+        own = np.clip(own, -FARTHEST, FARTHEST)
         known = ~np.isnan(own)
         before = self._values[-1] if self._values else np.zeros(len(own))
         self._values.append(np.where(known, own, before))

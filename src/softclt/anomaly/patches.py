@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from softclt.anomaly.bank import PatchBank, filled, known_steps
 from softclt.anomaly.baselines.channels import as_channels
 from softclt.anomaly.patch_stream import PatchStream
-from softclt.anomaly.patching import by_overlap, complete_enough, patches_of
+from softclt.anomaly.patching import FARTHEST, by_overlap, complete_enough, patches_of
 from softclt.anomaly.scorers import evenly_drawn, scorers
 from softclt.methods import load_pretrained
 from softclt.silence import without_warnings
@@ -179,7 +179,7 @@ class PatchScorer(BaseEstimator):  # type: ignore[misc]
         x = as_channels(series)
         if len(x) != self.n_channels_:
             raise ValueError(f"series has {len(x)} channels; it was fitted on {self.n_channels_}")
-        return np.asarray((x - self.mean_) / self.std_)
+        return np.asarray(np.clip((x - self.mean_) / self.std_, -FARTHEST, FARTHEST))
 
     def _of_groups(self, x: Floats64, part_of: tuple[int, int] | None = None) -> Floats64:
         """Scores of each group of channels by itself, ``(G, T)``."""

@@ -8,6 +8,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from softclt.validation import Flags, Floats, Floats64
 
 _AT_ONCE = 1 << 22  # values of patches that are looked at together
+FARTHEST = 1e30  # standard deviations: what is farther away counts as that, and has a square
 _GAPS = 4  # one over the share of a patch that may be missing
 
 

@@ -21,6 +21,7 @@ RATE_DROP, RATE_EVERY = 0.75, 10  # the learning rate falls by this factor every
 _AT_ONCE = 256  # windows that are scored together
 
 Normal = tuple[Tensor, Tensor]  # mean and standard deviation
+_MOST = 1e12  # standard deviations: squares of more do not fit into float32
 
 
 @scorers.register("donut", model=False)
@@ -138,7 +139,7 @@ class Donut(ChannelScorer):
             return scores
         mean, std = self.scales_[channel]
         random = self._random(channel, 1)
-        values = torch.from_numpy(((x - mean) / std).astype(np.float32))
+        values = torch.from_numpy(np.clip((x - mean) / std, -_MOST, _MOST).astype(np.float32))
         windows = values.unfold(0, self.window, 1)  # (T - window + 1, window)
         model = self.models_[channel]
         parts = [self._surprise(model, part, random) for part in torch.split(windows, _AT_ONCE)]

@@ -9,7 +9,7 @@ from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import NearestNeighbors
 
 from softclt.anomaly.baselines.channels import ChannelScorer, without_gaps
-from softclt.anomaly.patching import by_overlap, in_blocks, patches_of
+from softclt.anomaly.patching import FARTHEST, by_overlap, in_blocks, patches_of
 from softclt.anomaly.scorers import evenly_drawn, scorers
 from softclt.optional import needed
 from softclt.validation import Floats, Floats64, check_range
@@ -38,7 +38,8 @@ class WindowScorer(ChannelScorer):
             self.models_.append(self._model_of([x for x in channels if len(x) >= self.width_]))
 
     def _scaled(self, channel: int, x: Floats64) -> Floats64:
-        return np.asarray((without_gaps(x) - self.mean_[channel]) / self.std_[channel])
+        scaled = (without_gaps(x) - self.mean_[channel]) / self.std_[channel]
+        return np.asarray(np.clip(scaled, -FARTHEST, FARTHEST))
 
     def _score_channel(self, channel: int, x: Floats64) -> Floats64:
         if len(x) < self.width_ or self.models_[channel] is None:
