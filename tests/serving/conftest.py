@@ -20,7 +20,8 @@ LIMITS = Limits(body=200_000, series=50, channels=3, steps=500, values=10_000, s
 @pytest.fixture(scope="session")
 def detector():
     tiny = TS2Vec(output_dims=4, hidden_dims=4, depth=2, tau_instance=None, max_iter=2)
-    return AnomalyDetector(tiny, context=20, random_state=0).fit(normal_series())
+    own = {"scorer": "masked", "context": 20, "random_state": 0}
+    return AnomalyDetector(tiny, **own).fit(normal_series())
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from served import normal_series
 
+from softclt import AnomalyDetector
 from softclt.serving.limits import Limits, Refusal
 from softclt.serving.streams import Streams
 
@@ -50,3 +52,14 @@ def test_one_too_many_is_refused_until_one_ends_or_is_idle(streams, clock):
     assert streams.end("a")
     assert not streams.end("a")
     assert streams.push("b", np.ones((1, 1)))[0][0] == 0  # anew
+
+
+def test_answers_of_a_scorer_that_looks_ahead_name_the_steps_that_they_are_about():
+    detector = AnomalyDetector(scorer_params={"windows": (4, 16)}, random_state=0)
+    detector.fit(normal_series())
+    streams, x = Streams(detector.stream, Limits()), normal_series(1, 60)
+    assert streams.push("a", x[:, :10]) == []
+    found = streams.push("a", x[:, 10:])
+    assert [step for step, _, _ in found] == list(range(60 - 15))
+    scores = detector.anomaly_scores(x)[0]
+    np.testing.assert_allclose([score for _, score, _ in found], scores[:45])

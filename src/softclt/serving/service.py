@@ -85,8 +85,11 @@ class Service:
                 "at a time",
             )
         (found,) = await self._batcher.submit(lambda X: [self.streams.push(name, X[0])], table.X)
-        numbers, scores, alarms = zip(*found, strict=True)
-        columns = {"step": list(numbers), "score": np.array(scores), "alarm": list(alarms)}
+        columns = {
+            "step": [step for step, _, _ in found],
+            "score": np.array([score for _, score, _ in found], dtype=np.float64),
+            "alarm": [alarm for _, _, alarm in found],
+        }
         return Answer(columns, {"stream": name})
 
     async def end(self, name: str) -> bool:

@@ -39,14 +39,20 @@ class Streams:
         return len(self._followed)
 
     def push(self, name: str, series: Floats) -> list[Step]:
-        """Number, score (NaN: none) and alarm of each step of ``(D, T)``, which come next."""
+        """Number, score (NaN: none) and alarm of the steps that can be judged now.
+
+        These are the steps of ``(D, T)``, which come next; or, where scores come some steps behind,
+        as many steps from so far before.
+        """
         followed = self._followed.get(name) or self._begin(name)
         followed.last = self._clock()
         self._followed.move_to_end(name)
+        delay = getattr(followed.stream, "delay", 0)
         found = []
         for x in series.T:
             score, alarm = followed.stream.push(x)
-            found.append((followed.steps, float(score), alarm))
+            if followed.steps >= delay:
+                found.append((followed.steps - delay, float(score), alarm))
             followed.steps += 1
         return found
 
