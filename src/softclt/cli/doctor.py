@@ -19,6 +19,7 @@ CORE = (
 # Extra -> what it is for, and its packages: as in pyproject.toml, which a test compares.
 EXTRAS = {
     "data": ("sample data, Parquet files, STL", ("aeon", "pyarrow", "statsmodels")),
+    "anomaly": ("the matrix profile", ("stumpy",)),
     "report": ("pictures and pages", ("matplotlib", "jinja2")),
     "tune": ("search for settings", ("optuna",)),
     "ray": ("several machines", ("ray",)),
