@@ -46,19 +46,19 @@ class TNC(TemporalLearner):
 
     ``tau_temporal=None`` is the original TNC (Tonekaboni et al., ICLR 2021). A neighbourhood is as
     wide as the series stays stationary around a window, by the augmented Dickey-Fuller test. A
-    network is asked whether two windows belong together: its target is 1 for neighbours, which are
-    drawn from a normal distribution of that width, and ``unlabelled_weight`` for windows far off,
-    some of which are alike all the same.
+    network is asked whether two windows belong together. Its target is 1 for neighbours, which are
+    drawn from a normal distribution of that width. For windows far off it is
+    ``unlabelled_weight``, since some of them are alike all the same.
 
     The soft targets are ours, as the paper says no more than that they come from the distance of
     the windows' centres. A neighbour is a positive and keeps its target of 1. Another window at
     distance d, in windows, has the weight w(d) of the temporal assignment, and of what that leaves
     to 1 the share ``unlabelled_weight``.
 
-    It differs from the original in this: neighbourhoods are found around every ``window``-th step,
-    and an anchor has that of the nearest; they end where the series does; a channel that never
-    changes counts as stationary; anchors are drawn from the whole series; what is held reading
-    backwards is that of the whole window, not of its last step; layers begin as torch's do.
+    It differs from the original in six ways. Neighbourhoods are found around every ``window``-th
+    step, and an anchor has that of the nearest. They end where the series does. A channel that
+    never changes counts as stationary. Anchors are drawn from the whole series. What is held
+    reading backwards is that of the whole window, not of its last step. Layers begin as torch's do.
 
     Args:
         window: Steps of a window; half of those of the series where these have less than twice as
