@@ -12,10 +12,6 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "SECURITY.md", *ROOT.glob("docs/*.md")])
 LONGEST = 35
 
-# Pages that are not read yet, each with its reason.
-LEFT_OUT: dict[str, str] = {}
-LEFT_OUT_NAMES = ("SeriesClassifier",)  # being rewritten
-
 BLOCKS = re.compile(r"^ *```.*?^ *```|^\$\$.*?\$\$$|<!--.*?-->", re.MULTILINE | re.DOTALL)
 MARKS = ("|", "#", "<", "![", ">")  # rows of tables, headings, HTML, pictures, quotations
 ITEM = re.compile(r"^\s*([-*+]|\d+\.)\s+")
@@ -84,25 +80,12 @@ def public_docstrings():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_sentence_of_a_page_is_long(page):
-    if page.name in LEFT_OUT:
-        pytest.skip(LEFT_OUT[page.name])
     assert long_sentences(page.read_text(encoding="utf-8")) == []
 
 
 def test_no_sentence_in_help_on_public_names_is_long():
-    found = {
-        name: long_sentences(prose_of(text or ""))
-        for name, text in public_docstrings()
-        if name not in LEFT_OUT_NAMES
-    }
+    found = {name: long_sentences(prose_of(text or "")) for name, text in public_docstrings()}
     assert {name: sentences for name, sentences in found.items() if sentences} == {}
-
-
-def test_a_page_is_left_out_only_while_it_has_long_sentences():
-    left_out = [page for page in PAGES if page.name in LEFT_OUT]
-    assert len(left_out) == len(LEFT_OUT)
-    for page in left_out:
-        assert long_sentences(page.read_text(encoding="utf-8")), page.name
 
 
 def test_long_sentences_are_found_where_they_stand():

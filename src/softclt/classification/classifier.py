@@ -61,8 +61,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         encoder: A pre-trained model: a name that ``softclt list models`` shows, or a folder.
         features: ``"auto"`` chooses between a few sets of blocks of features by the left-out
             error. Or names of blocks to be read side by side, each with the same weight: ``base``,
-            ``compact``, ``outputs``, ``differences``, ``sums``, ``synthetic``, ``statistics``;
-            trained on the series: ``ts2vec``, ``adapted``; and of aeon, if it is installed:
+            ``compact``, ``outputs``, ``differences``, ``sums``, ``synthetic``, ``statistics``. Two
+            are trained on the series: ``ts2vec``, ``adapted``. Two are of aeon, if it is installed:
             ``multirocket``, ``hydra``.
         fine_tune: Let the encoder go on learning from the labels, too, for minutes: as long as a
             fifth of the series that is held out meanwhile gets likelier. It is taken only where
