@@ -60,6 +60,7 @@ def test_a_method_is_forty_lines_and_no_line_of_the_guide_is_too_long():
 def test_each_story_of_the_readme_runs(block, tmp_path, monkeypatch):
     pytest.importorskip("aeon", reason="the stories use sample data of the `data` extra")
     monkeypatch.chdir(tmp_path)
+    os.symlink(ROOT / "examples", tmp_path / "examples")
     run_in(tmp_path, block)
 
 
