@@ -1,6 +1,7 @@
 """Fixtures shared by all tests; this folder is on the path, so that `import naive` works."""
 
 import os
+import secrets
 import sys
 from pathlib import Path
 
@@ -14,6 +15,9 @@ settings.register_profile("same", derandomize=True, deadline=None, database=None
 settings.load_profile("same")
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+# One for all clusters that Ray begins in this process, so that no file of it is made.
+os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
 
 
 @pytest.fixture(autouse=True)

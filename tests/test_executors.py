@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import secrets
 import subprocess
 import sys
 import time
@@ -49,7 +48,6 @@ def cluster():
     """The address of a real Ray of two workers, to which this process is connected."""
     ray = pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))  # so that no file of it is made
         patch.setenv("PYTHONPATH", TESTS)  # where workers find `mortal`
         context = ray.init(
             num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR"

@@ -73,6 +73,7 @@ WRITING = [
     ("detect", "{f}/data.csv", "--out", "a.csv"),
     ("detect", "{f}/data.csv --out {t}/a.csv", "--plot", "a.png"),
     ("detect", "{f}/data.csv --out {t}/a.csv", "--scores", "s.csv"),
+    ("detect", "{f}/data.csv --out {t}/a.csv", "--report", "r.html"),
     ("forecast", "{f}/data.csv", "--out", "f.csv"),
     ("forecast", "{f}/data.csv --out {t}/f.csv", "--plot", "f.png"),
     ("distances", "{f}/data.csv", "--out", "d"),
@@ -87,6 +88,7 @@ FILES = [one for one in WRITING if "." in one[3] and (one[0], one[2]) not in GOE
 
 # Options that name a file or folder which is read.
 READ = {"--baselines", "--colors", "--data", "--distances", "--labels", "--model"}
+READ |= {"--metadata", "--token-file"}
 
 
 def test_every_output_of_every_command_is_among_those_that_are_tried():

@@ -67,13 +67,17 @@ def stacked(tmp_path, n=120):
     two.to_csv(tmp_path / "two.csv", index=False)
 
 
-@pytest.mark.parametrize("command", ["forecast --horizon 3 --lags 5", "detect --scorer sr"])
-def test_steps_out_of_order_are_sorted_where_they_are_surely_of_one_series(tmp_path, command):
+def test_detect_sorts_steps_and_says_where_the_first_is(tmp_path):
+    stacked(tmp_path)
+    words = ["--scorer", "sr", "--out", tmp_path / "out.csv"]
+    told = softclt("detect", tmp_path / "one.csv", *words).stderr
+    assert "the rows were sorted by time; the first out of order is line 121" in told
+
+
+def test_steps_out_of_order_are_sorted_where_they_are_surely_of_one_series(tmp_path):
     """The advice to name the ids is for those who did not."""
     stacked(tmp_path)
-    name, *words = command.split()
-    if name == "forecast":
-        words += ["--context", "5", *TINY]
+    name, *words = ["forecast", "--horizon", "3", "--lags", "5", "--context", "5", *TINY]
     words += ["--out", tmp_path / "out.csv", "--force"]
     assert (
         "name the column of the series with --id"

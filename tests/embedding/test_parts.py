@@ -272,7 +272,6 @@ def test_a_killed_process_loses_what_it_was_at_and_the_same_call_goes_on(data, o
 @pytest.mark.slow
 def test_ray_makes_all_parts_although_a_worker_dies(data, out, tmp_path, monkeypatch):
     ray = pytest.importorskip("ray")
-    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))  # so that no file of it is made
     monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "0")  # others may need all memory
     known = os.environ.get("PYTHONPATH", "")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [TESTS, known])))

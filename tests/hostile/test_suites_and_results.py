@@ -96,7 +96,7 @@ def refused(ran, seconds):
     assert ran.exit_code == 2, ran.output
     assert "Traceback" not in ran.output
     assert "mistake in softclt" not in ran.output
-    assert seconds < 1.5
+    assert seconds < 10  # one second alone, but not beside other work
     return ran.output
 
 

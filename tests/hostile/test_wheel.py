@@ -84,6 +84,7 @@ WORKS = [
     ["classify", "labelled.csv", "--out", "p2.csv"],
     ["detect", "long.csv", "--scorer", "sr", "--threshold", "own", "--out", "alarms.csv"],
     ["forecast", "long.csv", "--horizon", "2", "--context", "5", "--out", "f.csv", *SMALL],
+    ["cluster", "a.csv", "--out", "c.csv"],
     ["pretrain", "corpus.toml", "--out", "own", "--set", "max_iter=1", "--set", "width=4"],
 ]
 NEEDS = {
@@ -110,6 +111,10 @@ NEEDS = {
     "ray": [
         ["distances", "a.csv", "--out", "store3", "--ray", "local"],
         ["bench", "mine.toml", "--out", "results2", "--ray", "local"],
+    ],
+    "search": [
+        ["index", "a.csv", "--out", "index"],
+        ["search", "index", "a.csv", "--out", "h.csv"],
     ],
     "serve": [["serve", "base"]],
 }

@@ -138,10 +138,13 @@ def identity(d, tau, span):
 
 
 def soft_methods():
-    """Methods with a tau, and those that can be told targets."""
+    """Methods with a tau, and those that can be told targets.
+
+    Not patch-contrast: two patches may begin at one step, so their distance is 0, too.
+    """
     for name in methods.names():
         taus = {"tau_instance", "tau_temporal"} & set(methods[name]().get_params())
-        if taus and name != "pretrained":
+        if taus and name not in ("pretrained", "patch-contrast"):
             yield name
 
 

@@ -24,7 +24,10 @@ EXTRAS = {
     "tune": ("search for settings", ("optuna",)),
     "ray": ("several machines", ("ray",)),
     "search": ("an index of series", ("lancedb", "pyarrow")),
-    "serve": ("a model over HTTP", ("fastapi", "uvicorn", "prometheus-client", "pyarrow")),
+    "serve": (
+        "a model over HTTP",
+        ("fastapi", "uvicorn", "prometheus-client", "pyarrow", "jinja2"),
+    ),
     "export": ("models as ONNX files", ("onnx", "onnxscript", "onnxruntime")),
 }
 

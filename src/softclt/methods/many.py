@@ -341,7 +341,7 @@ def _run(
         if (encoder := params.pop("encoder", None)) is not None:
             params["encoder"] = settings_key(encoder)
         for name, without in LATER_PARAMETERS.items():  # as before there were these
-            if params.get(name) == without:
+            if name in params and params[name] == without:
                 del params[name]
         own.append({"method": type(model).__qualname__, "seed": seed, **params})
     by_time = {} if times is None else {"times": fingerprint(times.cpu().numpy())}

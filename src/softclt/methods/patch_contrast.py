@@ -21,7 +21,7 @@ from softclt.validation import Floats, Floats32, check_range
 _CHANCE = 1 << 20  # as fine as places are drawn
 
 
-@methods.register("patch-contrast")
+@methods.register("patch-contrast", paper="this library")
 class PatchContrast(SeriesContrast):
     """Short patches of each series, by soft assignments in time: what lies near is alike.
 
