@@ -47,12 +47,9 @@ class WindowScorer(ChannelScorer):
         found = self._of_windows(self.models_[channel], self._scaled(channel, x))
         return by_overlap(found, self.width_)
 
+    @abstractmethod
     def _of_windows(self, model: Any, x: Floats64) -> Floats64:
         """A score of each window of a channel, ``(T - width + 1,)``."""
-        windows = patches_of(x, self.width_)
-        parts = [self._strangeness(model, windows[own]) for own in
-                 in_blocks(len(windows), self.width_)]  # fmt: skip
-        return np.concatenate(parts)
 
     def _drawn(self, channels: list[Floats64], size: int, seed: Any = 0) -> Floats64:
         """At most so many windows, drawn evenly."""
@@ -65,12 +62,22 @@ class WindowScorer(ChannelScorer):
     def _model_of(self, channels: list[Floats64]) -> Any:
         """What is learned of a channel in several series; None if there is none."""
 
+
+class EachWindowScorer(WindowScorer):
+    """A scorer that looks at one window after the other."""
+
+    def _of_windows(self, model: Any, x: Floats64) -> Floats64:
+        windows = patches_of(x, self.width_)
+        blocks = in_blocks(len(windows), self.width_)
+        return np.concatenate([self._strangeness(model, windows[own]) for own in blocks])
+
+    @abstractmethod
     def _strangeness(self, model: Any, windows: Floats) -> Floats64:
-        raise NotImplementedError
+        """Scores of windows ``(n, width)``, ``(n,)``."""
 
 
 @scorers.register("sub-pca", model=False)
-class SubPCA(WindowScorer):
+class SubPCA(EachWindowScorer):
     """What the principal components of normal windows leave of a window (scikit-learn's PCA).
 
     Args:
@@ -99,7 +106,7 @@ class SubPCA(WindowScorer):
 
 
 @scorers.register("sub-knn", model=False)
-class SubKNN(WindowScorer):
+class SubKNN(EachWindowScorer):
     """Distance of a window to its nearest neighbours among normal ones (scikit-learn's).
 
     Args:
@@ -134,7 +141,7 @@ class SubKNN(WindowScorer):
 
 
 @scorers.register("isolation-forest", model=False)
-class IsolationWindows(WindowScorer):
+class IsolationWindows(EachWindowScorer):
     """How few random cuts set a window apart from normal ones (scikit-learn's isolation forest).
 
     Args:
