@@ -135,6 +135,15 @@ def test_who_speaks_is_not_interrupted(capsys, monkeypatch):
     assert "still at work" not in capsys.readouterr().err
 
 
+def test_what_waits_to_be_asked_is_silent(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 0.1)
+    output.wait_for_others()
+    with heartbeat.never_silent(output.doing):
+        time.sleep(0.4)
+    output.begin_notes()
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.slow
 def test_a_slow_fit_in_a_pipe_shows_how_far_it_is(folder, tmp_path):
     code = (

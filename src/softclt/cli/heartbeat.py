@@ -32,7 +32,7 @@ def never_silent(doing: Callable[[], str]) -> Iterator[None]:
     """Say on stderr that work goes on, where that is a log and nothing else was said.
 
     Args:
-        doing: What is being done, in words.
+        doing: What is being done, in words; empty where nothing is, but waiting for others.
     """
     if sys.stderr.isatty():
         yield
@@ -44,10 +44,13 @@ def never_silent(doing: Callable[[], str]) -> Iterator[None]:
 
     def speak() -> None:
         while not ended.wait(max(silence(), 0.01)):
-            if silence() <= 0:
+            if silence() > 0:
+                continue
+            if what := doing():
                 after = progress.time_in_words(time.monotonic() - began)
-                stream.write(f"softclt: {doing()}: still at work after {after}\n")
+                stream.write(f"softclt: {what}: still at work after {after}\n")
                 stream.flush()
+            stream.last = time.monotonic()
 
     speaker = threading.Thread(target=speak, daemon=True)
     speaker.start()

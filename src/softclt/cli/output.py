@@ -203,6 +203,11 @@ def doing() -> str:
     return _doing[-1] if _doing else "reading and checking"
 
 
+def wait_for_others() -> None:
+    """From now on the command waits to be asked, so there is no work to tell of."""
+    _doing.append("")
+
+
 class _Waiting:
     """Notes that are held back for a second, or until somebody else speaks."""
 

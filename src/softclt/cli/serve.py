@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from softclt.cli.output import check_serving, note, say
+from softclt.cli.output import check_serving, note, say, wait_for_others
 from softclt.cli.settings import parse_settings
 
 TOKEN_VARIABLE = "SOFTCLT_TOKEN"
@@ -63,6 +63,11 @@ def serve(
         note("anybody who reaches this address may ask; --token-file keeps others out")
     with running.bound(host, port) as listener:
         served = open_served(models)
+
+        def ready(address: str) -> None:
+            say(f"{', '.join(served.paths())} at {address}")
+            wait_for_others()
+
         running.serve(
             served,
             listener,
@@ -70,7 +75,7 @@ def serve(
             limits=limits,
             token=token,
             hosts=allow_host or (),
-            ready=lambda address: say(f"{', '.join(served.paths())} at {address}"),
+            ready=ready,
         )
 
 
