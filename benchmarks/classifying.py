@@ -43,7 +43,7 @@ def main() -> None:
     options = parser.parse_args()
     for archive in ("ucr", "uea"):
         results = _read(options.results, archive)
-        if results:
+        if any(one.configuration == options.row for one in results):
             print(*_archive(archive, results, options), sep="\n")
     if results := _read(options.results, ""):
         print(*_left_out(results), sep="\n")
@@ -72,7 +72,10 @@ def _archive(archive: str, results: Sequence[Result], options: Any) -> Iterator[
         "| calibration error | log-loss |" + " fit, s | predict, s |" * options.seconds
     )
     yield "|---|" + "---:|" * (11 if options.seconds else 9)
-    calibration, surprise = (scores(results, name) for name in ("calibration_error", "log_loss"))
+    calibration, surprise = (
+        scores([one for one in results if name in one.metrics], name)
+        for name in ("calibration_error", "log_loss")
+    )
     for name in sorted(ranked, key=lambda name: of_row[name]):
         own = rows[name]
         gains = _gains(rows[options.row], own)
@@ -84,8 +87,11 @@ def _archive(archive: str, results: Sequence[Result], options: Any) -> Iterator[
             low, high = interval(list(gains.values()))
             cells += [f"{statistics.fmean(gains.values()):+.2f}", f"{low:+.2f} to {high:+.2f}"]
             cells.append(", ".join(map(str, wins_ties_losses(list(gains.values())))))
-        cells.append(f"{statistics.fmean(calibration[name][data] for data in common):.1f}")
-        cells.append(f"{statistics.fmean(surprise[name][data] for data in common) / 100:.2f}")
+        if name in calibration:
+            cells.append(f"{statistics.fmean(calibration[name][data] for data in common):.1f}")
+            cells.append(f"{statistics.fmean(surprise[name][data] for data in common) / 100:.2f}")
+        else:  # a row of another suite
+            cells += ["", ""]
         if options.seconds:
             cells += [
                 f"{_seconds(results, name, phase, common):.0f}" for phase in ("fit", "predict")
